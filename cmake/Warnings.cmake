@@ -1,0 +1,12 @@
+# One interface target carries the warnings and what every folder shares.
+add_library(geonce_flags INTERFACE)
+target_compile_options(geonce_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual)
+if(GEONCE_WERROR)
+  target_compile_options(geonce_flags INTERFACE -Werror)
+endif()
+if(GEONCE_SANITIZE)
+  target_compile_options(geonce_flags INTERFACE -fsanitize=${GEONCE_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(geonce_flags INTERFACE -fsanitize=${GEONCE_SANITIZE})
+endif()

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <compare>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+
+namespace geonce {
+
+/// ISO 3166-1 alpha-2, upper case; `ZZ` where nobody said which country.
+class Country {
+ public:
+  constexpr Country() = default;
+  /// For tables and tests: two upper-case letters that are known to be a code.
+  constexpr Country(char first, char second) : letters_{first, second} {}
+
+  [[nodiscard]] bool is_known() const { return letters_ != std::array{'Z', 'Z'}; }
+  [[nodiscard]] std::string_view code() const { return {letters_.data(), letters_.size()}; }
+  friend constexpr auto operator<=>(const Country&, const Country&) = default;
+
+ private:
+  std::array<char, 2> letters_{'Z', 'Z'};
+};
+
+/// alpha-2, alpha-3 or an English or own name, in any case; blank = `ZZ`. Table: country.cc, ISO 3166-1.
+/// errors    unknown_country
+Result<Country> parse_country(std::string_view text);
+
+/// "USA" for "US"; empty for `ZZ`.
+std::string_view alpha3(Country country);
+
+}  // namespace geonce

@@ -1,0 +1,57 @@
+#include "core/key.h"
+
+#include <algorithm>
+
+namespace geonce {
+namespace {
+
+constexpr std::string_view kDigits = "0123456789abcdef";
+constexpr std::string_view kPrefix = "n1_";
+
+int nibble(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+}  // namespace
+
+std::string to_hex(std::string_view bytes) {
+  std::string hex;
+  hex.reserve(bytes.size() * 2);
+  for (const char c : bytes) {
+    const auto byte = static_cast<std::uint8_t>(c);
+    hex += kDigits[byte >> 4U];
+    hex += kDigits[byte & 15U];
+  }
+  return hex;
+}
+
+Result<std::string> from_hex(std::string_view hex) {
+  if (hex.size() % 2 != 0) return fail(ErrorCode::invalid_address, "an odd number of hex digits");
+  std::string bytes(hex.size() / 2, '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const int high = nibble(hex[2 * i]);
+    const int low = nibble(hex[2 * i + 1]);
+    if (high < 0 || low < 0) return fail(ErrorCode::invalid_address, "not a lower-case hex digit");
+    bytes[i] = static_cast<char>(high * 16 + low);
+  }
+  return bytes;
+}
+
+std::string to_text(const Key& key) {
+  return std::string(kPrefix) +
+         to_hex({reinterpret_cast<const char*>(key.bytes.data()), key.bytes.size()});
+}
+
+Result<Key> parse_key(std::string_view text) {
+  if (text.size() != kPrefix.size() + 64 || !text.starts_with(kPrefix))
+    return fail(ErrorCode::invalid_address, "a key is n1_ followed by 64 lower-case hex digits");
+  auto bytes = from_hex(text.substr(kPrefix.size()));
+  if (!bytes) return fail(bytes.error());
+  Key key;
+  std::memcpy(key.bytes.data(), bytes->data(), key.bytes.size());
+  return key;
+}
+
+}  // namespace geonce

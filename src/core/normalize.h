@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/key.h"
+#include "core/query.h"
+
+namespace geonce {
+
+/// How the address was understood; part of the pre-image, so modes never share a key.
+enum class Mode : char { parsed = 'p', road_only = 'r', intersection = 'i', unparsed = 'u' };
+
+/// What makes an address weak. Weak input lives shorter.
+enum class Quality : std::uint8_t {
+  none = 0,
+  no_locality = 1,
+  no_postcode = 2,
+  unparsed = 4,
+  po_box = 8,
+  rural_route = 16,
+};
+constexpr Quality operator|(Quality a, Quality b) {
+  return static_cast<Quality>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));
+}
+constexpr bool has(Quality set, Quality flag) {
+  return (static_cast<std::uint8_t>(set) & static_cast<std::uint8_t>(flag)) != 0;
+}
+/// The words `no_locality`, `no_postcode`, … in this order.
+std::vector<std::string_view> words(Quality quality);
+
+/// The parsed, normalised form `n1`. Every field is canonical UTF-8, possibly empty.
+struct Canonical {
+  Mode mode = Mode::unparsed;
+  Country country;
+  std::string admin, postcode, locality, road, house, unit, box, extra;
+  std::string options;  // `language=fr`; empty when they are the defaults
+  Quality quality = Quality::none;
+  friend bool operator==(const Canonical&, const Canonical&) = default;
+};
+
+/// The bytes a key is the SHA-256 of (docs/formats/key.md).
+std::string pre_image(const Canonical& canonical);
+/// errors    invalid_address  not a pre-image of this version
+Result<Canonical> parse_pre_image(std::string_view bytes);
+Key key_of(const Canonical& canonical);
+/// The key without unit and extra: one per building.
+Key building_key_of(const Canonical& canonical);
+/// One line that normalises to itself (given the same country).
+std::string one_line(const Canonical& canonical);
+
+struct Keyed {
+  Key key;
+  Mode mode = Mode::unparsed;
+  Quality quality = Quality::none;
+  Country country;
+};
+
+/// Normalises addresses by docs/formats/key.md. Keeps its buffers: one per thread, not shared.
+class Normalizer {
+ public:
+  Normalizer();
+  ~Normalizer();
+  Normalizer(const Normalizer&) = delete;
+  Normalizer& operator=(const Normalizer&) = delete;
+
+  /// errors    invalid_address   empty, over 2,048 bytes, invalid UTF-8
+  ///           unknown_country   a country field that names none
+  ///           country_conflict  the text names another country than the hint
+  ///           contradictory_fields
+  Result<Canonical> normalize(const QueryView& query);
+  /// The same without building the strings: the hot path.
+  Result<Keyed> key(const QueryView& query);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace geonce

@@ -1,0 +1,91 @@
+#include "core/query.h"
+
+#include <array>
+#include <utility>
+
+#include <boost/json.hpp>
+
+namespace geonce {
+namespace {
+
+using Member = std::pair<std::string_view, std::string Query::*>;
+constexpr std::array<Member, 11> kMembers{{{"text", &Query::text},
+                                           {"house_number", &Query::house_number},
+                                           {"road", &Query::road},
+                                           {"unit", &Query::unit},
+                                           {"city", &Query::city},
+                                           {"state", &Query::state},
+                                           {"postcode", &Query::postcode},
+                                           {"house", &Query::house},
+                                           {"po_box", &Query::po_box},
+                                           {"suburb", &Query::suburb},
+                                           {"language", &Query::language}}};
+
+std::string trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n\f\v";
+  const auto first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return std::string(text.substr(first, text.find_last_not_of(kBlank) - first + 1));
+}
+
+void append(std::string& line, std::string_view separator, std::string_view part) {
+  if (part.empty()) return;
+  if (!line.empty()) line += separator;
+  line += part;
+}
+
+}  // namespace
+
+Query Query::from(const QueryView& view) {
+  return {trimmed(view.text),     trimmed(view.house_number), trimmed(view.road),
+          trimmed(view.unit),     trimmed(view.city),         trimmed(view.state),
+          trimmed(view.postcode), trimmed(view.house),        trimmed(view.po_box),
+          trimmed(view.suburb),   view.country,               trimmed(view.language)};
+}
+
+QueryView Query::view() const {
+  return {text, house_number, road,   unit,    city, state, postcode,
+          house, po_box,      suburb, country, {},   language};
+}
+
+std::string Query::one_line() const {
+  if (!text.empty()) return text;
+  std::string street = house_number;
+  append(street, " ", road);
+  std::string line = house;
+  append(line, ", ", po_box);
+  append(line, ", ", street);
+  append(line, ", ", unit);
+  append(line, ", ", suburb);
+  append(line, ", ", city);
+  std::string last = state;
+  append(last, " ", postcode);
+  append(line, ", ", last);
+  return line;
+}
+
+std::string to_json(const Query& query) {
+  boost::json::object object;
+  for (const auto& [name, member] : kMembers)
+    if (!(query.*member).empty()) object[name] = query.*member;
+  if (query.country.is_known()) object["country"] = query.country.code();
+  return boost::json::serialize(object);
+}
+
+Result<Query> query_from_json(std::string_view json) {
+  boost::system::error_code error;
+  const auto value = boost::json::parse(json, error);
+  if (error || !value.is_object()) return fail(ErrorCode::internal, "a stored query is not a JSON object");
+  Query query;
+  for (const auto& [name, member] : kMembers)
+    if (const auto* found = value.as_object().if_contains(name); found != nullptr && found->is_string())
+      query.*member = std::string(found->as_string());
+  if (const auto* found = value.as_object().if_contains("country"); found != nullptr && found->is_string()) {
+    auto country = parse_country(found->as_string());
+    if (!country) return fail(country.error());
+    query.country = *country;
+  }
+  return query;
+}
+
+}  // namespace geonce
