@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/answer.h"
+#include "core/clock.h"
+#include "core/key.h"
+#include "core/result.h"
+
+namespace geonce {
+
+/// What a tier remembers of an entry. Instants are monotonic: they were computed from durations that the
+/// store's clock gave, and can only shorten on the way.
+struct Cached {
+  std::shared_ptr<const Answer> answer;
+  std::int64_t gen = 0;
+  Mono fresh_until;
+  UtcMs answered_at = 0;  // for display and `Age` only
+  UtcMs expires_at = 0;   // for display only
+};
+
+struct Remembered {
+  Slot slot;
+  Cached cached;
+};
+
+/// Remembers answers. Never the truth. Every method may be called from several threads at once.
+class Tier {
+ public:
+  virtual ~Tier() = default;
+  /// One place per slot, in the order asked. Empty = a miss; a miss is not an error. Never an entry past
+  /// its `fresh_until`.
+  virtual Result<std::vector<std::optional<Cached>>> find(std::span<const Slot>, Deadline) = 0;
+  /// Replaces what is older by `gen`; keeps what is newer. May forget at any time.
+  virtual Result<void> store(std::span<const Remembered>, Deadline) = 0;
+  virtual Result<void> forget(std::span<const Slot>, Deadline) = 0;
+};
+
+}  // namespace geonce
