@@ -16,12 +16,13 @@ struct AcceptConfig {
   bool allow_zero_zero = false;           // 0,0 is an invalid result unless asked for
 };
 
-/// A match that meets the rules, or the same answer turned into `rejected` with its reason. Never touches
-/// no_match and ambiguous. A precision is capped before it is judged.
+/// A match that meets the rules, or the same answer turned into `rejected` with its reason. Only a
+/// match is judged. A precision is capped before it is judged; invalid coordinates and 0,0 are
+/// taken off. asked     ZZ accepts every country, as does an answer that names none
 Answer judge(Answer answer, Country asked, const AcceptConfig& config);
 
-/// Which of two answers of one chain is kept: match before rejected before ambiguous before no_match, then
-/// precision, then confidence; the earlier one on a tie.
+/// Which of two answers of one chain is kept: match before rejected before ambiguous before
+/// no_match, then precision, then confidence where both have one; the earlier one on a tie.
 bool is_better(const Answer& candidate, const Answer& best);
 
 }  // namespace geonce

@@ -27,15 +27,22 @@ struct LifeInput {
   const Answer& answer;
   Key key;
   Quality quality = Quality::none;
-  int no_match_streak = 0;     // explicit no-matches in a row, this one not counted
-  bool earlier_down = false;   // an earlier provider of the chain could not be asked
+  int no_match_streak = 0;    // explicit no-matches in a row, this one not counted
+  bool earlier_down = false;  // an earlier provider of the chain could not be asked
   const Terms& terms;
 };
 
-/// Decided once, at the commit (D7, D8). `erase` 0: the terms allow no storage.
+/// Decided once, at the commit. Half the life at low confidence, at most `weak_input` for a PO box,
+/// a rural route, unparsed input or one without a locality, at most `fallback` when an earlier
+/// provider was down; then jitter; nothing outlives the terms. `erase` is where `stale` ends.
+/// `erase` 0: the terms allow no storage, or not of the coordinates an answer would be worthless
+/// without.
 Life life_of(const LifeInput& input, const LifeConfig& config);
 
-/// The answer with only those fields that the terms allow to keep.
+/// The answer with only those fields that the terms allow to keep. `keep_fields` may name lat and
+/// lon (both or neither), confidence, formatted, place_id, country, house_number, street, unit,
+/// city, state, postcode. What we concluded ourselves stays: kind, provider, precision, partial,
+/// reason.
 Answer keep_allowed(const Answer& answer, const Terms& terms);
 
 }  // namespace geonce
