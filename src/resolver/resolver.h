@@ -55,13 +55,13 @@ struct Ask {
 };
 
 /// Where an answer came from; the words of the CSV column `geo_cache`.
-enum class Source : std::uint8_t { l1, redis, db, places, coalesced, paid, negative, stale };
-std::string_view to_string(Source source);
+enum class AnswerSource : std::uint8_t { l1, redis, db, places, coalesced, paid, negative, stale };
+std::string_view to_string(AnswerSource source);
 
 struct Resolved {
   std::shared_ptr<const Answer> answer;  // null: `error` says why
   std::optional<Error> error;
-  Source source = Source::l1;
+  AnswerSource source = AnswerSource::l1;
   std::int64_t gen = 0;
   UtcMs answered_at = 0, expires_at = 0;
   Money cost;                            // of calls made for this ask; 0 when remembered
