@@ -252,6 +252,7 @@ struct BatchHead {
   std::int64_t rows = 0;  // known when complete
   UtcMs created_at = 0, updated_at = 0;
   std::string summary_json;
+  bool is_new = false;    // this call made it
 };
 
 /// Rows of one batch, `first_row` on, with their own copy of the answers (docs/formats/batch.md).
@@ -308,7 +309,7 @@ class Store {
   virtual Result<std::vector<std::optional<PlaceHit>>> find_places(std::span<const std::vector<Key>> keys, Deadline) = 0;
   virtual Result<PlacesStats> places_stats(Deadline) = 0;
 
-   /// The batch of this identity, made when absent or when `restart`. `fresh` tells which.
+   /// The batch of this identity, made when absent. `restart` drops its chunks.
   virtual Result<BatchHead> open_batch(std::string_view identity, std::string_view label, bool restart, Deadline) = 0;
   virtual Result<std::optional<std::string>> batch_chunk(const BatchId&, std::int64_t number, Deadline) = 0;
   virtual Result<void> save_chunks(const BatchId&, std::span<const BatchChunk>, Deadline) = 0;
