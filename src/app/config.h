@@ -1,0 +1,149 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/country.h"
+#include "core/money.h"
+#include "core/result.h"
+#include "ledger/spool.h"
+#include "policy/acceptance.h"
+#include "policy/life_policy.h"
+
+namespace geonce {
+
+/// `[log]`
+struct LogConfig {
+  std::string level = "warn";   // trace, debug, info, warn, error, off
+  std::string format = "text";  // text, json
+};
+
+/// `[memory]`
+struct MemoryConfig {
+  std::int64_t max_mib = 32;
+};
+
+/// `[chain]`: the providers to ask, in order.
+struct ChainConfig {
+  std::vector<std::string> standard{"places"};            // `default`
+  std::map<Country, std::vector<std::string>> countries;  // instead, for addresses in that country
+
+  [[nodiscard]] const std::vector<std::string>& of(Country country) const {
+    const auto found = countries.find(country);
+    return found == countries.end() ? standard : found->second;
+  }
+};
+
+/// `[providers.<name>]`: what an operator may change of a provider; empty = what its spec says.
+struct ProviderConfig {
+  std::filesystem::path secret_file;  // the first line of this file is the secret
+  std::string secret_env;             // or the value of this environment variable
+  std::string base_url;  // scheme, host and port that replace those of the spec's addresses
+  std::string user_agent;
+  std::optional<std::int64_t> concurrency;
+  std::optional<double> rate_per_s;
+  std::optional<Money> price_single, price_bulk;
+  std::optional<bool> bulk;  // false: never use the bulk endpoint
+  std::optional<std::chrono::milliseconds> timeout;
+  std::optional<std::int64_t> persist_days;  // the operator's contract, instead of the spec's terms
+  std::string terms_reason;                  // which contract; there whenever persist_days is
+};
+
+/// What happens to a key whose last call is in doubt: the next caller may buy again, counted, or
+/// nobody may.
+enum class Takeover : std::uint8_t { counted, never };
+
+/// `[resolver]`
+struct ResolverConfig {
+  std::chrono::milliseconds send_window{2'000};     // from the claim to the first byte of the call
+  std::chrono::milliseconds total_deadline{8'000};  // of one call
+  std::chrono::milliseconds margin{4'000};          // from the last byte to the commit
+  std::int64_t max_unknown_retries = 1;
+  Takeover takeover = Takeover::counted;
+  std::chrono::milliseconds cool_down{30'000};  // of a key after a refusal
+  std::int64_t bulk_size = 100;  // addresses in one bulk call, at most what the provider takes
+
+  /// How long a claim lives.
+  [[nodiscard]] std::chrono::milliseconds claim_life() const {
+    return send_window + total_deadline + margin;
+  }
+};
+
+/// `[spool]`
+struct SpoolConfig {
+  SpoolSync sync = SpoolSync::batch;
+};
+
+/// `[batch]`: defaults of the flags of the same name.
+struct BatchConfig {
+  std::string columns = "short";  // short, full
+  std::string prefix = "geo_";
+  std::string collision = "error";  // error, replace, suffix
+  Country default_country;
+  std::int64_t concurrency = 64;              // distinct addresses in flight
+  double rate = 0;                            // paid lookups a second; 0: what the provider allows
+  std::int64_t max_errors = 0;                // row errors that stop the run; 0: never
+  std::chrono::milliseconds timeout{60'000};  // of one address, all its attempts together
+};
+
+/// All that can be set; `geonce.toml` spells it the same way. The values here are the defaults.
+struct Config {
+  std::filesystem::path store;  // the embedded store's file
+  std::filesystem::path specs;  // a folder of own provider files; empty: none
+  LogConfig log;
+  MemoryConfig memory;
+  ChainConfig chain;
+  std::map<std::string, ProviderConfig> providers;
+  LifeConfig life;
+  AcceptConfig accept;
+  ResolverConfig resolver;
+  SpoolConfig spool;
+  BatchConfig batch;
+};
+
+/// Where values may come from. The later ones win: defaults, file, environment, flags.
+struct ConfigSources {
+  std::optional<std::filesystem::path> file;  // `--config`
+  std::vector<std::pair<std::string, std::string>>
+      flags;                                       // path and value, as in {"store", "x.db"}
+  std::map<std::string, std::string> environment;  // of the process
+};
+
+/// The environment of this process.
+std::map<std::string, std::string> process_environment();
+
+/// `life.rooftop=90d`, the value of `--set`, as an entry of `ConfigSources::flags`.
+/// errors    usage
+Result<std::pair<std::string, std::string>> parse_setting(std::string_view text);
+
+struct LoadedConfig {
+  Config config;
+  std::filesystem::path file;  // empty: none was found
+  std::map<std::string, std::string>
+      origins;  // path → `geonce.toml:7`, `GEONCE_STORE`, `flag`; default: absent
+};
+
+/// Reads the file that `sources.file`, else `$GEONCE_CONFIG`, else the first that exists of
+/// `geonce.toml`,
+/// `$XDG_CONFIG_HOME/geonce/geonce.toml` and `/etc/geonce/geonce.toml` names, then the `GEONCE_…`
+/// variables, then the flags. Relative paths in a file start at the file's folder; `~/` is the home
+/// folder. errors    invalid_config  an unknown key, a wrong type, a value out of range: one line
+/// per finding, with
+///                           file and line (or the variable, or the flag) and what is allowed
+///           not_found       the file that was asked for does not exist
+Result<LoadedConfig> load_config(const ConfigSources& sources);
+
+/// The effective values as TOML that `load_config` reads again to the same effect; behind each a
+/// comment that tells where it came from; passwords and query values in addresses masked.
+std::string print_config(const LoadedConfig& loaded);
+
+/// The table of docs/reference/config.md: one line of Markdown per value.
+std::string config_reference();
+
+}  // namespace geonce
