@@ -33,7 +33,8 @@ struct HttpResponse {
 
 /// How a transfer ended, from the point of view of the bill.
 enum class TransferEnd {
-  complete,  // status, headers and the whole body were read
+  complete,  // status, headers and the whole body were read. A gzip stream that ends early inside a whole
+             // body is not noticed here: the reader of the body must be able to tell a cut one.
   not_sent,  // no byte of the request reached the peer
   lost,      // anything else: the peer may have worked and billed
 };
