@@ -12,8 +12,8 @@
 
 namespace geonce {
 
-/// What a tier remembers of an entry. Instants are monotonic: they were computed from durations that the
-/// store's clock gave, and can only shorten on the way.
+/// What a tier remembers of an entry. Instants are monotonic: they were computed from durations
+/// that the store's clock gave, and can only shorten on the way.
 struct Cached {
   std::shared_ptr<const Answer> answer;
   std::int64_t gen = 0;
@@ -31,8 +31,8 @@ struct Remembered {
 class Tier {
  public:
   virtual ~Tier() = default;
-  /// One place per slot, in the order asked. Empty = a miss; a miss is not an error. Never an entry past
-  /// its `fresh_until`.
+  /// One place per slot, in the order asked. Empty = a miss; a miss is not an error. Never an entry
+  /// past its `fresh_until`.
   virtual Result<std::vector<std::optional<Cached>>> find(std::span<const Slot>, Deadline) = 0;
   /// Replaces what is older by `gen`; keeps what is newer. May forget at any time.
   virtual Result<void> store(std::span<const Remembered>, Deadline) = 0;
