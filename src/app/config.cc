@@ -229,7 +229,7 @@ const std::vector<Row>& rows() {
        .at = GEONCE_AT(resolver.max_unknown_retries),
        .doc = "How often a key may be bought again while an earlier call is in doubt.",
        .least = 0,
-       .most = 10},
+       .most = 1000},
       {.path = "resolver.takeover",
        .at = GEONCE_AT(resolver.takeover),
        .doc = "May a call in doubt be followed by another without a person's word?"},
@@ -262,20 +262,9 @@ const std::vector<Row>& rows() {
       {.path = "batch.default_country",
        .at = GEONCE_AT(batch.default_country),
        .doc = "Country of rows that do not name one."},
-      {.path = "batch.concurrency",
-       .at = GEONCE_AT(batch.concurrency),
-       .doc = "Distinct addresses in flight.",
-       .least = 1,
-       .most = 65'536},
-      {.path = "batch.rate",
-       .at = GEONCE_AT(batch.rate),
-       .doc = "Paid lookups a second; 0 = what the providers allow."},
       {.path = "batch.max_errors",
        .at = GEONCE_AT(batch.max_errors),
        .doc = "Row errors that stop the run; 0 = never."},
-      {.path = "batch.timeout",
-       .at = GEONCE_AT(batch.timeout),
-       .doc = "Of one address, all its attempts together."},
   };
   return kRows;
 }
@@ -650,8 +639,7 @@ class Loader {
         complain(fmt::format("chain.countries.{}", country.code()), "names no provider");
     for (const auto& [path, span] :
          {std::pair{"resolver.send_window", config.resolver.send_window},
-          std::pair{"resolver.total_deadline", config.resolver.total_deadline},
-          std::pair{"batch.timeout", config.batch.timeout}})
+          std::pair{"resolver.total_deadline", config.resolver.total_deadline}})
       if (span.count() == 0) complain(path, "must be longer than nothing");
     const auto store = config.store.string();
     if (const auto scheme = store.find("://"); scheme != std::string::npos)

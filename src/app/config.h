@@ -66,7 +66,7 @@ struct ResolverConfig {
   std::chrono::milliseconds margin{4'000};          // from the last byte to the commit
   std::int64_t max_unknown_retries = 1;
   Takeover takeover = Takeover::counted;
-  std::chrono::milliseconds cool_down{30'000};  // of a key after a refusal
+  std::chrono::milliseconds cool_down{2'000};  // of a key after a refusal that names no delay
   std::int64_t bulk_size = 100;  // addresses in one bulk call, at most what the provider takes
 
   /// How long a claim lives.
@@ -86,10 +86,7 @@ struct BatchConfig {
   std::string prefix = "geo_";
   std::string collision = "error";  // error, replace, suffix
   Country default_country;
-  std::int64_t concurrency = 64;              // distinct addresses in flight
-  double rate = 0;                            // paid lookups a second; 0: what the provider allows
   std::int64_t max_errors = 0;                // row errors that stop the run; 0: never
-  std::chrono::milliseconds timeout{60'000};  // of one address, all its attempts together
 };
 
 /// All that can be set; `geonce.toml` spells it the same way. The values here are the defaults.

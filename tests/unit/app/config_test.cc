@@ -194,7 +194,7 @@ TEST_F(ConfigTest, what_is_wrong_in_a_file_is_told_with_line_and_what_is_allowed
            Case{"[life]\njitter = nan", ":2: life.jitter must be a number"},
            Case{"[memory]\nmax_mib = 0", ":2: memory.max_mib must be a whole number from 1 to"},
            Case{"[memory]\nmax_mib = \"32\"", ":2: memory.max_mib must be a whole number"},
-           Case{"[batch]\nrate = -1", ":2: batch.rate must be a number, not negative"},
+           Case{"[batch]\nmax_errors = -1", ":2: batch.max_errors must be a whole number, not negative"},
            Case{"[accept]\nfloor = \"house\"",
                 ":2: accept.floor must be one of \"rooftop\", \"parcel\""},
            Case{"[accept]\nallow_zero_zero = 1",
