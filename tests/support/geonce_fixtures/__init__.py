@@ -5,14 +5,30 @@ Standard library only; pytest is needed by the tests themselves.
 
 from .addresses import us_addresses, write_csv
 from .fakegeo import BillLine, Fakegeo, point_of
-from .program import Geonce, Finished, write_config
+from .money import (
+    Sums,
+    check_points,
+    check_rows_are_the_input,
+    check_the_ledger_against_the_bill,
+    ledger_sums,
+    read_rows,
+    statuses,
+)
+from .program import Finished, Geonce, write_config
 
 __all__ = [
     "BillLine",
     "Fakegeo",
     "Finished",
     "Geonce",
+    "Sums",
+    "check_points",
+    "check_rows_are_the_input",
+    "check_the_ledger_against_the_bill",
+    "ledger_sums",
     "point_of",
+    "read_rows",
+    "statuses",
     "us_addresses",
     "write_config",
     "write_csv",

@@ -53,11 +53,12 @@ def us_addresses(count, seed=1):
     return rows
 
 
-def write_csv(path, rows, header=("id", "address", "note")):
-    """One row per address: a running id, the address in one cell, a cell that has to survive."""
+def write_csv(path, rows):
+    """One row per address: in one cell and in four, with an id and a cell that has to survive."""
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
+        writer.writerow(("id", "address", "street", "city", "state", "zip", "note"))
         for i, (street, city, state, zip_code) in enumerate(rows):
-            writer.writerow((i, f"{street}, {city}, {state} {zip_code}", f"row {i}, as sent"))
+            line = f"{street}, {city}, {state} {zip_code}"
+            writer.writerow((i, line, street, city, state, zip_code, f"row {i}, as sent"))
     return path
