@@ -1,9 +1,12 @@
 #include "core/query.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include <boost/json.hpp>
+#include <unicode/bytestream.h>
+#include <unicode/normalizer2.h>
 
 namespace geonce {
 namespace {
@@ -21,11 +24,22 @@ constexpr std::array<Member, 11> kMembers{{{"text", &Query::text},
                                            {"suburb", &Query::suburb},
                                            {"language", &Query::language}}};
 
-std::string trimmed(std::string_view text) {
+/// Trimmed and in NFC; text that is no UTF-8 stays as it is (it has no key and is never sent).
+std::string cleaned(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n\f\v";
   const auto first = text.find_first_not_of(kBlank);
   if (first == std::string_view::npos) return {};
-  return std::string(text.substr(first, text.find_last_not_of(kBlank) - first + 1));
+  text = text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+  if (std::all_of(
+          text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
+    return std::string(text);
+  UErrorCode status = U_ZERO_ERROR;
+  const auto* nfc = icu::Normalizer2::getNFCInstance(status);
+  std::string composed;
+  icu::StringByteSink<std::string> sink(&composed);
+  if (U_SUCCESS(status))
+    nfc->normalizeUTF8(0, {text.data(), static_cast<int>(text.size())}, sink, nullptr, status);
+  return U_SUCCESS(status) ? composed : std::string(text);
 }
 
 void append(std::string& line, std::string_view separator, std::string_view part) {
@@ -37,15 +51,34 @@ void append(std::string& line, std::string_view separator, std::string_view part
 }  // namespace
 
 Query Query::from(const QueryView& view) {
-  return {trimmed(view.text),     trimmed(view.house_number), trimmed(view.road),
-          trimmed(view.unit),     trimmed(view.city),         trimmed(view.state),
-          trimmed(view.postcode), trimmed(view.house),        trimmed(view.po_box),
-          trimmed(view.suburb),   view.country,               trimmed(view.language)};
+  return {cleaned(view.text),
+          cleaned(view.house_number),
+          cleaned(view.road),
+          cleaned(view.unit),
+          cleaned(view.city),
+          cleaned(view.state),
+          cleaned(view.postcode),
+          cleaned(view.house),
+          cleaned(view.po_box),
+          cleaned(view.suburb),
+          view.country,
+          cleaned(view.language)};
 }
 
 QueryView Query::view() const {
-  return {text, house_number, road,   unit,    city, state, postcode,
-          house, po_box,      suburb, country, {},   language};
+  return {text,
+          house_number,
+          road,
+          unit,
+          city,
+          state,
+          postcode,
+          house,
+          po_box,
+          suburb,
+          country,
+          {},
+          language};
 }
 
 std::string Query::one_line() const {
@@ -75,12 +108,15 @@ std::string to_json(const Query& query) {
 Result<Query> query_from_json(std::string_view json) {
   boost::system::error_code error;
   const auto value = boost::json::parse(json, error);
-  if (error || !value.is_object()) return fail(ErrorCode::internal, "a stored query is not a JSON object");
+  if (error || !value.is_object())
+    return fail(ErrorCode::internal, "a stored query is not a JSON object");
   Query query;
   for (const auto& [name, member] : kMembers)
-    if (const auto* found = value.as_object().if_contains(name); found != nullptr && found->is_string())
+    if (const auto* found = value.as_object().if_contains(name);
+        found != nullptr && found->is_string())
       query.*member = std::string(found->as_string());
-  if (const auto* found = value.as_object().if_contains("country"); found != nullptr && found->is_string()) {
+  if (const auto* found = value.as_object().if_contains("country");
+      found != nullptr && found->is_string()) {
     auto country = parse_country(found->as_string());
     if (!country) return fail(country.error());
     query.country = *country;

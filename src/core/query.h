@@ -31,7 +31,7 @@ struct Query {
   Country country;
   std::string language;
 
-  /// The view's text trimmed; `country_text`, if any, must have been resolved into `country`.
+  /// The view's text trimmed and in NFC: what a provider is sent (never the canonical form); `country_text`, if any, must have been resolved into `country`.
   static Query from(const QueryView& view);
   [[nodiscard]] QueryView view() const;
   /// One line for providers that take free text: `text`, or the fields in postal order.
