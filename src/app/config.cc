@@ -1,276 +1,25 @@
 #include "app/config.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
 #include <fstream>
 #include <sstream>
-#include <type_traits>
-#include <variant>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <toml++/toml.h>
 #include <unistd.h>
 
-#include "core/duration.h"
+#include "app/config_rows.h"
 #include "core/near_names.h"
 
 namespace geonce {
 namespace {
 
-using std::chrono::hours;
-using std::chrono::milliseconds;
-using std::chrono::minutes;
+using Row = ConfigRow;
+using Value = ConfigValue;
+using Origin = ConfigOrigin;
 using List = std::vector<std::string>;
 using Path = std::filesystem::path;
-
-// --- the rows
-// -----------------------------------------------------------------------------------------
-
-/// A place in a Config that a row writes to and reads from.
-using Field = std::variant<std::string*,
-                           Path*,
-                           bool*,
-                           std::int64_t*,
-                           double*,
-                           hours*,
-                           minutes*,
-                           milliseconds*,
-                           List*,
-                           Country*,
-                           Precision*,
-                           SpoolSync*,
-                           Takeover*,
-                           std::optional<bool>*,
-                           std::optional<std::int64_t>*,
-                           std::optional<double>*,
-                           std::optional<Money>*,
-                           std::optional<milliseconds>*>;
-
-/// One value that can be set. `*` in the path stands for a name: of a provider or of a country.
-struct Row {
-  std::string_view path;
-  Field (*at)(Config& config, const std::string& name);
-  std::string_view doc;
-  double least = 0, most = 0;   // of numbers; equal: unbounded above, not negative
-  List words{};                 // of texts: the allowed ones; empty: any
-  std::string_view standard{};  // the default as the docs show it, where the struct cannot say it
-  bool is_address = false;      // may carry a password: masked when printed
-};
-
-ProviderConfig& provider(Config& config, const std::string& name) { return config.providers[name]; }
-
-#define GEONCE_AT(member) [](Config& c, const std::string&) -> Field { return &c.member; }
-#define GEONCE_PROVIDER(member) \
-  [](Config& c, const std::string& name) -> Field { return &provider(c, name).member; }
-
-const std::vector<Row>& rows() {
-  static const std::vector<Row> kRows{
-      {.path = "store",
-       .at = GEONCE_AT(store),
-       .doc = "File of the embedded store. It and its folder are made when absent.",
-       .standard = "`$XDG_DATA_HOME/geonce/geonce.db`",
-       .is_address = true},
-      {.path = "specs",
-       .at = GEONCE_AT(specs),
-       .doc =
-           "Folder of provider files of your own; one with a built-in name replaces the built-in."},
-
-      {.path = "log.level",
-       .at = GEONCE_AT(log.level),
-       .doc = "What is written to stderr.",
-       .words = {"trace", "debug", "info", "warn", "error", "off"}},
-      {.path = "log.format",
-       .at = GEONCE_AT(log.format),
-       .doc = "One line of text, or one JSON object, per message.",
-       .words = {"text", "json"}},
-
-      {.path = "memory.max_mib",
-       .at = GEONCE_AT(memory.max_mib),
-       .doc = "Size of the cache in this process, all overhead counted.",
-       .least = 1,
-       .most = 1'048'576},
-
-      {.path = "chain.default",
-       .at = GEONCE_AT(chain.standard),
-       .doc = "Providers to ask, in this order, until an answer is good enough."},
-      {.path = "chain.countries.*",
-       .at = [](Config& c, const std::string& name) -> Field {
-         return &c.chain.countries[*parse_country(name)];
-       },
-       .doc = "The same for addresses in one country (ISO 3166-1 alpha-2), instead of "
-              "`chain.default`."},
-
-      {.path = "providers.*.secret_file",
-       .at = GEONCE_PROVIDER(secret_file),
-       .doc = "File whose first line is the provider's key."},
-      {.path = "providers.*.secret_env",
-       .at = GEONCE_PROVIDER(secret_env),
-       .doc = "Environment variable that holds the provider's key, instead of a file."},
-      {.path = "providers.*.base_url",
-       .at = GEONCE_PROVIDER(base_url),
-       .doc = "Scheme, host and port to use instead of those in the spec: a proxy, your own "
-              "installation.",
-       .is_address = true},
-      {.path = "providers.*.user_agent",
-       .at = GEONCE_PROVIDER(user_agent),
-       .doc = "How you introduce yourself; some providers demand it."},
-      {.path = "providers.*.concurrency",
-       .at = GEONCE_PROVIDER(concurrency),
-       .doc = "Calls at once.",
-       .least = 1,
-       .most = 1024,
-       .standard = "the spec's"},
-      {.path = "providers.*.rate_per_s",
-       .at = GEONCE_PROVIDER(rate_per_s),
-       .doc = "Lookups a second; 0 = no limit.",
-       .standard = "the spec's"},
-      {.path = "providers.*.price_single_microusd",
-       .at = GEONCE_PROVIDER(price_single),
-       .doc = "What one lookup costs you by the single endpoint, in millionths of a US dollar.",
-       .standard = "the spec's"},
-      {.path = "providers.*.price_bulk_microusd",
-       .at = GEONCE_PROVIDER(price_bulk),
-       .doc = "The same by the bulk endpoint.",
-       .standard = "the spec's"},
-      {.path = "providers.*.bulk",
-       .at = GEONCE_PROVIDER(bulk),
-       .doc = "`false`: never use the bulk endpoint.",
-       .standard = "the spec's"},
-      {.path = "providers.*.timeout",
-       .at = GEONCE_PROVIDER(timeout),
-       .doc = "Of one call, name look-up to last byte.",
-       .standard = "`resolver.total_deadline`"},
-      {.path = "providers.*.terms.persist_days",
-       .at = GEONCE_PROVIDER(persist_days),
-       .doc = "How long your contract lets you keep answers; 0 = not beyond the request.",
-       .least = 0,
-       .most = 36'525,
-       .standard = "the spec's"},
-      {.path = "providers.*.terms.reason",
-       .at = GEONCE_PROVIDER(terms_reason),
-       .doc = "Which contract says so. Required beside `persist_days`."},
-
-      {.path = "life.rooftop",
-       .at = GEONCE_AT(life.rooftop),
-       .doc = "An answer at the building stays fresh."},
-      {.path = "life.parcel", .at = GEONCE_AT(life.parcel), .doc = "At the plot of land."},
-      {.path = "life.interpolated",
-       .at = GEONCE_AT(life.interpolated),
-       .doc = "Estimated between two known house numbers."},
-      {.path = "life.street", .at = GEONCE_AT(life.street), .doc = "The street, not the house."},
-      {.path = "life.postcode", .at = GEONCE_AT(life.postcode), .doc = "The middle of a postcode."},
-      {.path = "life.locality", .at = GEONCE_AT(life.locality), .doc = "The middle of a town."},
-      {.path = "life.region", .at = GEONCE_AT(life.region), .doc = "A state or county."},
-      {.path = "life.country", .at = GEONCE_AT(life.country), .doc = "A country."},
-      {.path = "life.unknown",
-       .at = GEONCE_AT(life.unknown),
-       .doc = "The provider does not say how precise."},
-      {.path = "life.rejected",
-       .at = GEONCE_AT(life.rejected),
-       .doc = "Wrong country, or coarser than `accept.floor`."},
-      {.path = "life.ambiguous",
-       .at = GEONCE_AT(life.ambiguous),
-       .doc = "Several equal candidates."},
-      {.path = "life.weak_input",
-       .at = GEONCE_AT(life.weak_input),
-       .doc = "At most, for PO boxes, rural routes, and input without a town or that could not be "
-              "parsed."},
-      {.path = "life.no_match_first",
-       .at = GEONCE_AT(life.no_match_first),
-       .doc = "The first \"no such address\"; each one in a row doubles it."},
-      {.path = "life.no_match_most", .at = GEONCE_AT(life.no_match_most), .doc = "Up to this."},
-      {.path = "life.stale",
-       .at = GEONCE_AT(life.stale),
-       .doc =
-           "Beyond its fresh time an answer may serve, marked, when nothing better is to be had."},
-      {.path = "life.jitter",
-       .at = GEONCE_AT(life.jitter),
-       .doc = "Lives are shortened by up to this share, so that they do not all end at once.",
-       .least = 0,
-       .most = 0.9},
-      {.path = "life.low_confidence",
-       .at = GEONCE_AT(life.low_confidence),
-       .doc = "Answers with less confidence live half as long.",
-       .least = 0,
-       .most = 1},
-      {.path = "life.fallback",
-       .at = GEONCE_AT(life.fallback),
-       .doc = "At most, for an answer given because an earlier provider of the chain was down."},
-
-      {.path = "accept.floor",
-       .at = GEONCE_AT(accept.floor),
-       .doc = "Coarser matches are rejected, and the next provider of the chain is asked."},
-      {.path = "accept.min_confidence",
-       .at = GEONCE_AT(accept.min_confidence),
-       .doc = "The same for less confident ones, where the provider reports a confidence.",
-       .least = 0,
-       .most = 1},
-      {.path = "accept.partial_is_street",
-       .at = GEONCE_AT(accept.partial_is_street),
-       .doc = "A match that ignored a part of the address counts as `street` at best."},
-      {.path = "accept.allow_zero_zero",
-       .at = GEONCE_AT(accept.allow_zero_zero),
-       .doc = "Coordinates 0,0 are a place and not a fault."},
-
-      {.path = "resolver.send_window",
-       .at = GEONCE_AT(resolver.send_window),
-       .doc = "From the right to buy to the first byte of the call."},
-      {.path = "resolver.total_deadline",
-       .at = GEONCE_AT(resolver.total_deadline),
-       .doc = "Of one call."},
-      {.path = "resolver.margin",
-       .at = GEONCE_AT(resolver.margin),
-       .doc = "From the last byte of an answer to its commit. The three together are the life of a "
-              "claim."},
-      {.path = "resolver.max_unknown_retries",
-       .at = GEONCE_AT(resolver.max_unknown_retries),
-       .doc = "How often a key may be bought again while an earlier call is in doubt.",
-       .least = 0,
-       .most = 1000},
-      {.path = "resolver.takeover",
-       .at = GEONCE_AT(resolver.takeover),
-       .doc = "May a call in doubt be followed by another without a person's word?"},
-      {.path = "resolver.cool_down",
-       .at = GEONCE_AT(resolver.cool_down),
-       .doc = "A key that a provider refused is left alone this long."},
-      {.path = "resolver.bulk_size",
-       .at = GEONCE_AT(resolver.bulk_size),
-       .doc = "Addresses in one bulk call, at most what the provider takes.",
-       .least = 1,
-       .most = 10'000},
-
-      {.path = "spool.sync",
-       .at = GEONCE_AT(spool.sync),
-       .doc =
-           "When the local journal is forced to the disk: each record, each group, or left to the "
-           "system. All three survive the process; the first two survive the machine."},
-
-      {.path = "batch.columns",
-       .at = GEONCE_AT(batch.columns),
-       .doc = "Columns that `geonce batch` appends.",
-       .words = {"short", "full"}},
-      {.path = "batch.prefix",
-       .at = GEONCE_AT(batch.prefix),
-       .doc = "What their names begin with."},
-      {.path = "batch.collision",
-       .at = GEONCE_AT(batch.collision),
-       .doc = "What to do when the input has such a name.",
-       .words = {"error", "replace", "suffix"}},
-      {.path = "batch.default_country",
-       .at = GEONCE_AT(batch.default_country),
-       .doc = "Country of rows that do not name one."},
-      {.path = "batch.max_errors",
-       .at = GEONCE_AT(batch.max_errors),
-       .doc = "Row errors that stop the run; 0 = never."},
-  };
-  return kRows;
-}
-
-#undef GEONCE_AT
-#undef GEONCE_PROVIDER
 
 /// `providers.google.timeout` read with the row `providers.*.timeout`: `google`. nullopt: another
 /// path.
@@ -319,234 +68,6 @@ std::string variable_of(std::string_view path) {
   return name;
 }
 
-// --- types
-// --------------------------------------------------------------------------------------------
-
-template <class T>
-using Words = std::vector<std::pair<std::string_view, T>>;
-
-template <class T>
-const Words<T>& words();
-
-template <>
-const Words<Precision>& words() {
-  static const Words<Precision> kWords = [] {
-    Words<Precision> all;
-    for (auto p : {Precision::rooftop,
-                   Precision::parcel,
-                   Precision::interpolated,
-                   Precision::street,
-                   Precision::postcode,
-                   Precision::locality,
-                   Precision::region,
-                   Precision::country,
-                   Precision::unknown})
-      all.emplace_back(to_string(p), p);
-    return all;
-  }();
-  return kWords;
-}
-
-template <>
-const Words<SpoolSync>& words() {
-  static const Words<SpoolSync> kWords{
-      {"always", SpoolSync::always}, {"batch", SpoolSync::batch}, {"none", SpoolSync::none}};
-  return kWords;
-}
-
-template <>
-const Words<Takeover>& words() {
-  static const Words<Takeover> kWords{{"counted", Takeover::counted}, {"never", Takeover::never}};
-  return kWords;
-}
-
-template <class T>
-concept Worded =
-    std::is_same_v<T, Precision> || std::is_same_v<T, SpoolSync> || std::is_same_v<T, Takeover>;
-
-template <class T>
-struct Unwrap {
-  using type = T;
-  static constexpr bool kOptional = false;
-};
-template <class T>
-struct Unwrap<std::optional<T>> {
-  using type = T;
-  static constexpr bool kOptional = true;
-};
-
-template <class T>
-constexpr bool kIsSpan =
-    std::is_same_v<T, hours> || std::is_same_v<T, minutes> || std::is_same_v<T, milliseconds>;
-
-std::string quoted_words(const List& words) {
-  List quoted;
-  for (const auto& word : words) quoted.push_back(fmt::format("\"{}\"", word));
-  return fmt::format("{}", fmt::join(quoted, ", "));
-}
-
-template <Worded T>
-List names_of() {
-  List names;
-  for (const auto& [name, value] : words<T>()) names.emplace_back(name);
-  return names;
-}
-
-/// What a value of this row may be, in words.
-std::string allowed(const Row& row, const Field& field) {
-  return std::visit(
-      [&](auto* at) -> std::string {
-        using T = typename Unwrap<std::remove_pointer_t<decltype(at)>>::type;
-        if constexpr (Worded<T>)
-          return "one of " + quoted_words(names_of<T>());
-        else if constexpr (std::is_same_v<T, std::string>)
-          return row.words.empty() ? "a text" : "one of " + quoted_words(row.words);
-        else if constexpr (std::is_same_v<T, Path>)
-          return "a path";
-        else if constexpr (std::is_same_v<T, bool>)
-          return "true or false";
-        else if constexpr (std::is_same_v<T, List>)
-          return "a list of provider names";
-        else if constexpr (std::is_same_v<T, Country>)
-          return "a country code such as \"US\"";
-        else if constexpr (std::is_same_v<T, hours>)
-          return "a duration in whole hours such as \"180d\"";
-        else if constexpr (std::is_same_v<T, minutes>)
-          return "a duration in whole minutes such as \"4h\"";
-        else if constexpr (std::is_same_v<T, milliseconds>)
-          return "a duration such as \"8s\"";
-        else {
-          const auto* kind = std::is_same_v<T, double> ? "a number" : "a whole number";
-          return row.least < row.most ? fmt::format("{} from {} to {}", kind, row.least, row.most)
-                                      : fmt::format("{}, not negative", kind);
-        }
-      },
-      field);
-}
-
-// --- reading
-// ------------------------------------------------------------------------------------------
-
-/// A value as its source spelt it. Text of environment and flags has no type of its own yet.
-using Value = std::variant<bool, std::int64_t, double, std::string, List>;
-
-template <class T>
-std::optional<T> number_from(std::string_view text) {
-  T number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-/// The type that the field wants, from plain text; text that does not fit stays text and is refused
-/// later.
-Value typed(const std::string& text, const Field& field) {
-  return std::visit(
-      [&](auto* at) -> Value {
-        using T = typename Unwrap<std::remove_pointer_t<decltype(at)>>::type;
-        if constexpr (std::is_same_v<T, bool>) {
-          if (text == "true" || text == "false") return text == "true";
-        } else if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, Money>) {
-          if (const auto number = number_from<std::int64_t>(text)) return *number;
-        } else if constexpr (std::is_same_v<T, double>) {
-          if (const auto number = number_from<double>(text)) return *number;
-        } else if constexpr (std::is_same_v<T, List>) {
-          List list;
-          std::stringstream in(text);
-          for (std::string item; std::getline(in, item, ',');) {
-            const auto first = item.find_first_not_of(' ');
-            const auto last = item.find_last_not_of(' ');
-            if (first != std::string::npos) list.push_back(item.substr(first, last - first + 1));
-          }
-          return list;
-        }
-        return text;
-      },
-      field);
-}
-
-struct Origin {
-  std::string text;  // `geonce.toml:7`, `GEONCE_STORE`, `flag`
-  Path folder;       // where relative paths start; empty: the working folder
-  std::string home;
-};
-
-bool in_range(const Row& row, double number) {
-  if (!std::isfinite(number)) return false;
-  return row.least < row.most ? number >= row.least && number <= row.most : number >= 0;
-}
-
-/// true: taken; false: not what the row allows.
-bool assign(const Row& row, const Field& field, const Value& value, const Origin& origin) {
-  const auto* text = std::get_if<std::string>(&value);
-  return std::visit(
-      [&](auto* at) -> bool {
-        using T = typename Unwrap<std::remove_pointer_t<decltype(at)>>::type;
-        if constexpr (Worded<T>) {
-          for (const auto& [name, word] : words<T>()) {
-            if (text == nullptr || *text != name) continue;
-            *at = word;
-            return true;
-          }
-          return false;
-        } else if constexpr (std::is_same_v<T, std::string>) {
-          if (text == nullptr) return false;
-          if (!row.words.empty() &&
-              std::find(row.words.begin(), row.words.end(), *text) == row.words.end())
-            return false;
-          *at = *text;
-          return true;
-        } else if constexpr (std::is_same_v<T, Path>) {
-          if (text == nullptr) return false;
-          Path path = *text;
-          if (text->starts_with("~/") && !origin.home.empty())
-            path = Path(origin.home) / text->substr(2);
-          *at = path.is_relative() && !path.empty() && text->find("://") == std::string::npos
-                    ? origin.folder / path
-                    : path;
-          return true;
-        } else if constexpr (std::is_same_v<T, bool>) {
-          const auto* flag = std::get_if<bool>(&value);
-          if (flag != nullptr) *at = *flag;
-          return flag != nullptr;
-        } else if constexpr (std::is_same_v<T, List>) {
-          const auto* list = std::get_if<List>(&value);
-          if (list != nullptr) *at = *list;
-          return list != nullptr;
-        } else if constexpr (std::is_same_v<T, Country>) {
-          const auto country = text == nullptr ? Result<Country>(Country{}) : parse_country(*text);
-          if (text == nullptr || !country) return false;
-          *at = *country;
-          return true;
-        } else if constexpr (kIsSpan<T>) {
-          const auto span =
-              text == nullptr ? Result<milliseconds>(milliseconds{0}) : parse_duration(*text);
-          if (text == nullptr || !span) return false;
-          const auto whole = std::chrono::duration_cast<T>(*span);
-          if (milliseconds(whole) != *span) return false;
-          *at = whole;
-          return true;
-        } else if constexpr (std::is_same_v<T, double>) {
-          const auto* whole = std::get_if<std::int64_t>(&value);
-          const auto* real = std::get_if<double>(&value);
-          if (whole == nullptr && real == nullptr) return false;
-          const double number = real != nullptr ? *real : static_cast<double>(*whole);
-          if (!in_range(row, number)) return false;
-          *at = number;
-          return true;
-        } else {
-          const auto* number = std::get_if<std::int64_t>(&value);
-          if (number == nullptr || !in_range(row, static_cast<double>(*number))) return false;
-          if constexpr (std::is_same_v<T, Money>)
-            *at = Money{*number};
-          else
-            *at = *number;
-          return true;
-        }
-      },
-      field);
-}
-
 /// What was wrong, in the order found; a file's findings are sorted by line before they are shown.
 struct Finding {
   std::int64_t line = 0;
@@ -589,7 +110,7 @@ class Loader {
 
   void read_environment() {
     List names;
-    for (const auto& row : rows())
+    for (const auto& row : config_rows())
       if (row.path.find('*') == std::string_view::npos) names.push_back(variable_of(row.path));
     for (const auto& [name, text] : environment_) {
       if (!name.starts_with("GEONCE_") || name == "GEONCE_CONFIG") continue;
@@ -601,9 +122,10 @@ class Loader {
       }
       // Others may use the prefix (`secret_env` invites to); a slip of the pen is still worth
       // stopping for.
-      if (std::any_of(names.begin(), names.end(), [&](const auto& known) {
-            return edit_distance(name, known) <= 2;
-          }))
+      const auto is_near = [&variable = name](const auto& known) {
+        return edit_distance(variable, known) <= 2;
+      };
+      if (std::any_of(names.begin(), names.end(), is_near))
         findings_.push_back(
             {0, fmt::format("{}: no such setting{}", name, did_you_mean(name, names))});
     }
@@ -665,14 +187,14 @@ class Loader {
   using Target = std::pair<const Row*, std::string>;
 
   static Target target_of_path(std::string_view path) {
-    for (const auto& row : rows())
+    for (const auto& row : config_rows())
       if (auto name = name_in(row, path)) return {&row, *name};
     return {nullptr, {}};
   }
 
   /// `GEONCE_PROVIDERS_GOOGLE_SECRET_FILE`: the name is what stands between the row's two halves.
   static std::optional<Target> target_of_variable(const std::string& variable) {
-    for (const auto& row : rows()) {
+    for (const auto& row : config_rows()) {
       const auto star = row.path.find('*');
       if (star == std::string_view::npos) {
         if (variable == variable_of(row.path)) return Target{&row, {}};
@@ -694,7 +216,7 @@ class Loader {
     return std::nullopt;
   }
 
-  Value typed_for(const Row& row, const std::string& name, const std::string& text) {
+  static Value typed_for(const Row& row, const std::string& name, const std::string& text) {
     Config scratch;  // a look at the type must not make a provider
     return check_name(row, name) ? typed(text, row.at(scratch, name)) : Value{text};
   }
@@ -702,7 +224,7 @@ class Loader {
   /// Known settings beside `path`, for "did you mean".
   static std::string nearest(std::string_view path) {
     List names;
-    for (const auto& row : rows()) {
+    for (const auto& row : config_rows()) {
       const auto star = row.path.find('*');
       if (star == std::string_view::npos) {
         names.emplace_back(row.path);
@@ -766,7 +288,7 @@ class Loader {
       }
     };
     const auto asked = segments(path);
-    return std::any_of(rows().begin(), rows().end(), [&](const Row& row) {
+    return std::any_of(config_rows().begin(), config_rows().end(), [&](const Row& row) {
       const auto known = segments(row.path);
       if (known.size() <= asked.size()) return false;
       for (std::size_t i = 0; i < asked.size(); ++i)
@@ -777,17 +299,18 @@ class Loader {
 
   /// What is no scalar and no list of texts becomes a value that no row takes.
   static Value value_of(const toml::node& node) {
+    Value nothing = -1.0;
     if (const auto* text = node.as_string()) return text->get();
     if (const auto* flag = node.as_boolean()) return flag->get();
     if (const auto* number = node.as_integer()) return number->get();
     if (const auto* number = node.as_floating_point()) return number->get();
-    constexpr double kNothing = -1;
+
     const auto* array = node.as_array();
-    if (array == nullptr) return kNothing;
+    if (array == nullptr) return nothing;
     List list;
     for (const auto& item : *array) {
       const auto* text = item.as_string();
-      if (text == nullptr) return kNothing;
+      if (text == nullptr) return nothing;
       list.push_back(text->get());
     }
     return list;
@@ -832,93 +355,6 @@ Result<std::optional<Path>> find_file(const ConfigSources& sources, const Loader
     if (std::filesystem::is_regular_file(place, error)) return place;
   }
   return std::nullopt;
-}
-
-// --- printing
-// -----------------------------------------------------------------------------------------
-
-std::string toml_text(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += fmt::format("\\{}", c);
-    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
-      out += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
-    else
-      out += c;
-  }
-  return out + "\"";
-}
-
-std::string toml_number(double number) {
-  auto text = fmt::format("{}", number);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text;
-}
-
-/// Hides `user:password@` and the values of a query string.
-std::string masked(const std::string& address) {
-  const auto scheme = address.find("://");
-  if (scheme == std::string::npos) return address;
-  std::string out = address;
-  const auto host = scheme + 3;
-  const auto path = std::min(out.find_first_of("/?", host), out.size());
-  if (const auto at = out.substr(0, path).rfind('@'); at != std::string::npos && at >= host)
-    out.replace(host, at - host, "***");
-  const auto query = out.find('?');
-  if (query == std::string::npos) return out;
-  std::string hidden = out.substr(0, query + 1);
-  bool in_value = false;
-  for (const char c : out.substr(query + 1)) {
-    if (c == '&') in_value = false;
-    if (!in_value) hidden += c;
-    if (c == '=' && !in_value) {
-      in_value = true;
-      hidden += "***";
-    }
-  }
-  return hidden;
-}
-
-/// The value as TOML; nullopt: not set, and the struct has no default to show.
-std::optional<std::string> shown(const Row& row, const Field& field) {
-  return std::visit(
-      [&](auto* at) -> std::optional<std::string> {
-        using Held = std::remove_pointer_t<decltype(at)>;
-        using T = typename Unwrap<Held>::type;
-        const T* value = nullptr;
-        if constexpr (Unwrap<Held>::kOptional)
-          value = *at ? &**at : nullptr;
-        else
-          value = at;
-        if (value == nullptr) return std::nullopt;
-        if constexpr (Worded<T>) {
-          for (const auto& [name, word] : words<T>())
-            if (word == *value) return toml_text(name);
-          return std::nullopt;
-        } else if constexpr (std::is_same_v<T, std::string>) {
-          return toml_text(row.is_address ? masked(*value) : *value);
-        } else if constexpr (std::is_same_v<T, Path>) {
-          return toml_text(row.is_address ? masked(value->string()) : value->string());
-        } else if constexpr (std::is_same_v<T, bool>) {
-          return *value ? "true" : "false";
-        } else if constexpr (std::is_same_v<T, List>) {
-          List quoted;
-          for (const auto& item : *value) quoted.push_back(toml_text(item));
-          return fmt::format("[{}]", fmt::join(quoted, ", "));
-        } else if constexpr (std::is_same_v<T, Country>) {
-          return toml_text(value->is_known() ? value->code() : "");
-        } else if constexpr (kIsSpan<T>) {
-          return toml_text(duration_text(*value));
-        } else if constexpr (std::is_same_v<T, double>) {
-          return toml_number(*value);
-        } else if constexpr (std::is_same_v<T, Money>) {
-          return fmt::format("{}", value->micro_usd);
-        } else {
-          return fmt::format("{}", *value);
-        }
-      },
-      field);
 }
 
 }  // namespace
@@ -992,14 +428,14 @@ std::string print_config(const LoadedConfig& loaded) {
     return row.path.starts_with(prefix);
   };
   bool providers_done = false;
-  for (const auto& row : rows()) {
+  for (const auto& row : config_rows()) {
     if (below(row, "chain.countries.")) {
       for (const auto& [country, chain] : loaded.config.chain.countries)
         print(row, std::string(country.code()), true);
     } else if (below(row, "providers.")) {
       if (std::exchange(providers_done, true)) continue;
       for (const auto& [name, provider] : loaded.config.providers)
-        for (const auto& inner : rows())
+        for (const auto& inner : config_rows())
           if (below(inner, "providers.")) print(inner, name, true);
     } else {
       print(row, "", false);
@@ -1011,7 +447,7 @@ std::string print_config(const LoadedConfig& loaded) {
 std::string config_reference() {
   std::string out = "| key | value | default | meaning |\n| --- | --- | --- | --- |\n";
   Config config;
-  for (const auto& row : rows()) {
+  for (const auto& row : config_rows()) {
     const std::string name = row.path.starts_with("chain.") ? "US" : "name";
     const auto field = row.at(config, name);
     auto path = with_name(row, row.path.starts_with("chain.") ? "<CC>" : "<name>");

@@ -86,7 +86,7 @@ struct BatchConfig {
   std::string prefix = "geo_";
   std::string collision = "error";  // error, replace, suffix
   Country default_country;
-  std::int64_t max_errors = 0;                // row errors that stop the run; 0: never
+  std::int64_t max_errors = 0;  // row errors that stop the run; 0: never
 };
 
 /// All that can be set; `geonce.toml` spells it the same way. The values here are the defaults.
