@@ -24,9 +24,16 @@ class Country {
   std::array<char, 2> letters_{'Z', 'Z'};
 };
 
-/// alpha-2, alpha-3 or an English or own name, in any case; blank = `ZZ`. Table: country.cc, ISO 3166-1.
-/// errors    unknown_country
+/// alpha-2, alpha-3 or an English or own name, in any case; blank = `ZZ`. England, Scotland, Wales
+/// and Northern Ireland are `GB`. Table: tables/country_names.inc, ISO 3166-1. errors
+/// unknown_country
 Result<Country> parse_country(std::string_view text);
+
+/// The country with this name (not code), written as the table writes it; `ZZ` when there is none.
+Country country_named(std::string_view name);
+
+/// England, Scotland, Wales, Northern Ireland: parts of `GB` that a town's name may need beside it.
+bool is_nation_of_the_uk(std::string_view name);
 
 /// "USA" for "US"; empty for `ZZ`.
 std::string_view alpha3(Country country);

@@ -1,6 +1,9 @@
 #include "core/key.h"
 
 #include <algorithm>
+#include <memory>
+
+#include <openssl/evp.h>
 
 namespace geonce {
 namespace {
@@ -14,7 +17,27 @@ int nibble(char c) {
   return -1;
 }
 
+struct FreeContext {
+  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+};
+
+/// The one-shot call looks the algorithm up each time, which costs as much as the hash itself.
+const EVP_MD* fetched_sha256() {
+  static const EVP_MD* const kAlgorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  return kAlgorithm;
+}
+
 }  // namespace
+
+Key sha256(std::string_view bytes) {
+  thread_local const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());
+  Key key;
+  const bool done = EVP_DigestInit_ex2(context.get(), fetched_sha256(), nullptr) == 1 &&
+                    EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1 &&
+                    EVP_DigestFinal_ex(context.get(), key.bytes.data(), nullptr) == 1;
+  GEONCE_EXPECTS(done);
+  return key;
+}
 
 std::string to_hex(std::string_view bytes) {
   std::string hex;

@@ -12,7 +12,8 @@
 
 namespace geonce {
 
-/// SHA-256 of an address's pre-image: cache identity and primary key. Text form `n1_` + 64 lower hex.
+/// SHA-256 of an address's pre-image: cache identity and primary key. Text form `n1_` + 64 lower
+/// hex.
 struct Key {
   std::array<std::uint8_t, 32> bytes{};
   friend auto operator<=>(const Key&, const Key&) = default;
@@ -22,6 +23,9 @@ struct Key {
 inline constexpr int kKeyVersion = 1;
 
 std::string to_text(const Key& key);
+
+/// The SHA-256 of some bytes.
+Key sha256(std::string_view bytes);
 
 /// errors    invalid_address  not `n1_` and 64 lower-case hex digits
 Result<Key> parse_key(std::string_view text);

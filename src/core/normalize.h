@@ -42,8 +42,12 @@ struct Canonical {
   friend bool operator==(const Canonical&, const Canonical&) = default;
 };
 
+/// What the fields say about an address; `normalize` has set it already.
+Quality quality_of(const Canonical& canonical);
+
 /// The bytes a key is the SHA-256 of (docs/formats/key.md).
 std::string pre_image(const Canonical& canonical);
+void append_pre_image(const Canonical& canonical, std::string& bytes);
 /// errors    invalid_address  not a pre-image of this version
 Result<Canonical> parse_pre_image(std::string_view bytes);
 Key key_of(const Canonical& canonical);

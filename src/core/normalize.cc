@@ -1,0 +1,249 @@
+#include "core/normalize.h"
+
+#include <array>
+#include <utility>
+
+#include "core/normalize_grammar.h"
+
+namespace geonce {
+namespace {
+
+constexpr std::size_t kLongestAddress = 2048;  // bytes, all fields together
+
+/// Territories and towns of a country that are called like another country: `Atlanta, Georgia` and
+/// `12 Main St, Lebanon` contradict no hint of `US`.
+struct Namesakes {
+  std::string_view hint;
+  std::string_view countries;
+};
+constexpr std::array kNamesakes{
+    Namesakes{
+        "US",
+        "GE LB MX PE CU NO PL JO JM CN NL DK SE EG PS PA CY GR TR BR CL IE MC GD MT IT VE PR VI GU "
+        "AS MP UM CH"},
+    Namesakes{"FR", "GP MQ GF RE YT PM BL MF WF PF NC MC"},
+    Namesakes{"GB", "IM JE GG GI"},
+    Namesakes{"CN", "HK MO TW"},
+    Namesakes{"NL", "AW CW SX BQ"},
+    Namesakes{"DK", "FO GL"},
+    Namesakes{"FI", "AX"},
+    Namesakes{"AU", "CX CC NF"},
+    Namesakes{"NZ", "CK NU TK"},
+};
+bool is_namesake(Country hint, Country named) {
+  for (const auto& row : kNamesakes)
+    if (row.hint == hint.code()) return row.countries.find(named.code()) != std::string_view::npos;
+  return false;
+}
+
+/// Here a town is called like the country, so the name at the end of an address says more than
+/// that.
+bool has_a_town_of_its_name(Country country) {
+  constexpr std::string_view kCountries = "SG LU MC SM PA GT MX KW DJ AD HK MO GI VA";
+  return kCountries.find(country.code()) != std::string_view::npos;
+}
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+bool is_code_of(std::string_view text, Country country) {
+  const auto code = country.code();
+  return text.size() == 2 && text[0] == lower(code[0]) && text[1] == lower(code[1]);
+}
+
+/// The names of a language or script are no address: `language=fr`.
+Result<void> read_language(std::string_view language, std::string& options) {
+  if (language.empty()) return {};
+  options = "language=";
+  for (const char c : language) {
+    const char small = lower(c);
+    const bool allowed = (small >= 'a' && small <= 'z') || (c >= '0' && c <= '9') || c == '-';
+    if (!allowed || options.size() > 60)
+      return fail(ErrorCode::invalid_address,
+                  "the language is not a language tag such as fr or pt-BR");
+    options += small;
+  }
+  return {};
+}
+
+}  // namespace
+
+struct Normalizer::State {
+  TextFolder folder;
+  std::string folded;
+  Tokens tokens;
+  Parts parts;
+  PlainGrammar plain;
+  Canonical out;
+  std::string bytes;  // the pre-image
+
+  Result<void> run(const QueryView& query);
+  Result<void> read(const QueryView& query, Country country);
+  Result<void> read_field(std::string_view field,
+                          Diacritics diacritics,
+                          TokenRules rules,
+                          Range& range);
+  Result<Country> take_country(Country hint);
+  [[nodiscard]] Country named(Range range);
+  [[nodiscard]] bool may_end_without_comma(std::size_t end,
+                                           std::string_view name,
+                                           Country hint) const;
+};
+
+Result<void> Normalizer::State::read_field(std::string_view field,
+                                           Diacritics diacritics,
+                                           TokenRules rules,
+                                           Range& range) {
+  range.first = range.last = tokens.size();
+  if (field.empty()) return {};
+  if (auto done = folder.fold(field, diacritics, folded); !done) return done;
+  tokenize(folded, rules, tokens);
+  range.last = tokens.size();
+  return {};
+}
+
+Result<void> Normalizer::State::read(const QueryView& query, Country country) {
+  tokens.clear();
+  const auto diacritics = diacritics_of(country);
+  const auto rules = token_rules_of(country);
+  if (auto done = read_field(query.text, diacritics, rules, parts.text); !done) return done;
+  const std::array<std::pair<std::string_view, Range*>, 9> fields{
+      {{query.house_number, &parts.house_number},
+       {query.road, &parts.road},
+       {query.unit, &parts.unit},
+       {query.city, &parts.city},
+       {query.state, &parts.state},
+       {query.postcode, &parts.postcode},
+       {query.house, &parts.house},
+       {query.po_box, &parts.po_box},
+       {query.suburb, &parts.suburb}}};
+  for (const auto& [field, range] : fields)
+    if (auto done = read_field(field, diacritics, rules, *range); !done) return done;
+  return {};
+}
+
+Country Normalizer::State::named(Range range) {
+  const auto name = tokens.view(range.first, range.last);
+  if (const auto country = country_named(name); country.is_known()) return country;
+  for (const char c : name) {
+    if (static_cast<unsigned char>(c) < 0x80) continue;
+    std::string without_marks;
+    if (!folder.fold(name, Diacritics::latin, without_marks)) return {};
+    return country_named(without_marks);
+  }
+  return {};
+}
+
+/// `…, NV 89501 USA`: behind a postcode or state, or by a name that no street has.
+bool Normalizer::State::may_end_without_comma(std::size_t end,
+                                              std::string_view name,
+                                              Country hint) const {
+  if (name == "usa" || name == "united states of america" || name == "uk") return true;
+  const auto& before = tokens[end - 1];
+  if (before.has_digit() && before.size() >= 3) return true;
+  const auto code = hint.code();
+  const bool has_short_states = code == "US" || code == "CA" || code == "AU";
+  return has_short_states && !before.has_digit() && before.size() <= 3;
+}
+
+/// Takes a country off the end of the free text as long as there is one.
+Result<Country> Normalizer::State::take_country(Country hint) {
+  constexpr std::size_t kLongestName = 7;
+  auto& [first, last] = parts.text;
+  for (;;) {
+    if (last - first < 2) return hint;
+    std::size_t segment = last - 1;
+    while (segment > first && !tokens[segment].after_break) --segment;
+    Country found;
+    std::size_t begin = last;
+    if (!tokens[last - 1].has_digit()) {
+      for (std::size_t length = std::min(kLongestName, last - segment); length >= 1; --length) {
+        const std::size_t at = last - length;
+        if (at == first) continue;
+        const bool whole = at == segment;
+        const auto name = tokens.view(at, last);
+        found = named({at, last});
+        if (!found.is_known() && hint.is_known() && is_code_of(name, hint)) found = hint;
+        if (found.is_known() && !whole && !may_end_without_comma(at, name, hint)) found = Country();
+        if (found.is_known()) {
+          begin = at;
+          break;
+        }
+      }
+    }
+    if (!found.is_known()) return hint;
+    if (hint.is_known() && found != hint) {
+      if (is_namesake(hint, found)) return hint;
+      return fail(ErrorCode::country_conflict,
+                  "the address names {} but the country given is {}",
+                  found.code(),
+                  hint.code());
+    }
+    if (!hint.is_known() && found == Country('G', 'E')) return hint;  // Atlanta, Georgia
+    hint = found;
+    if (has_a_town_of_its_name(found)) return hint;
+    last = begin;
+  }
+}
+
+Result<void> Normalizer::State::run(const QueryView& query) {
+  const std::size_t size = query.text.size() + query.house_number.size() + query.road.size() +
+                           query.unit.size() + query.city.size() + query.state.size() +
+                           query.postcode.size() + query.house.size() + query.po_box.size() +
+                           query.suburb.size();
+  if (size > kLongestAddress)
+    return fail(ErrorCode::invalid_address, "the address is longer than {} bytes", kLongestAddress);
+
+  Country country = query.country;
+  if (!query.country_text.empty()) {
+    auto named_country = parse_country(query.country_text);
+    if (!named_country) return fail(named_country.error());
+    if (named_country->is_known()) country = *named_country;
+  }
+  // The country decides how letters are read, and the text may name it: then it is read again.
+  for (bool again = true; again;) {
+    if (auto done = read(query, country); !done) return done;
+    auto found = take_country(country);
+    if (!found) return fail(found.error());
+    again = *found != country;
+    country = *found;
+  }
+  if (tokens.size() == 0) return fail(ErrorCode::invalid_address, "the address is empty");
+
+  out.mode = Mode::unparsed;
+  out.country = country;
+  for (auto* field : {&out.admin,
+                      &out.postcode,
+                      &out.locality,
+                      &out.road,
+                      &out.house,
+                      &out.unit,
+                      &out.box,
+                      &out.extra,
+                      &out.options})
+    field->clear();
+  if (auto done = read_language(query.language, out.options); !done) return done;
+  if (query.is_structured()) {
+    plain.fields(tokens, parts, out);
+  } else {
+    plain.free_text(tokens, parts, out);
+  }
+  out.quality = quality_of(out);
+  return {};
+}
+
+Normalizer::Normalizer() : state_(std::make_unique<State>()) {}
+Normalizer::~Normalizer() = default;
+
+Result<Canonical> Normalizer::normalize(const QueryView& query) {
+  if (auto done = state_->run(query); !done) return fail(done.error());
+  return state_->out;
+}
+
+Result<Keyed> Normalizer::key(const QueryView& query) {
+  if (auto done = state_->run(query); !done) return fail(done.error());
+  const Canonical& canonical = state_->out;
+  state_->bytes.clear();
+  append_pre_image(canonical, state_->bytes);
+  return Keyed{sha256(state_->bytes), canonical.mode, canonical.quality, canonical.country};
+}
+
+}  // namespace geonce

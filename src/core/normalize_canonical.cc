@@ -1,0 +1,156 @@
+// What a Canonical becomes: the pre-image, the key, a line that reads back as itself.
+#include <array>
+#include <vector>
+
+#include "core/normalize.h"
+
+namespace geonce {
+namespace {
+
+constexpr char kSeparator = '\x1F';  // cannot occur in a field: control characters became spaces
+constexpr std::string_view kProduct = "geonce";
+constexpr std::string_view kVersion = "n1";
+constexpr std::string_view kBackend = "b";  // the built-in rules
+constexpr std::size_t kParts = 13;          // without options
+
+using Field = std::string Canonical::*;
+constexpr std::array<Field, 8> kFields{&Canonical::admin,
+                                       &Canonical::postcode,
+                                       &Canonical::locality,
+                                       &Canonical::road,
+                                       &Canonical::house,
+                                       &Canonical::unit,
+                                       &Canonical::box,
+                                       &Canonical::extra};
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0;;) {
+    const auto end = text.find(separator, begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == std::string_view::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+void append_segment(std::string& line, std::string_view text) {
+  if (text.empty()) return;
+  if (!line.empty()) line += ", ";
+  line += text;
+}
+
+std::string with_spaces(std::string_view text, char mark) {
+  std::string spaced(text);
+  for (char& c : spaced)
+    if (c == mark) c = ' ';
+  return spaced;
+}
+
+std::string spelt_box(std::string_view box) {
+  if (box == "gd") return "general delivery";
+  std::string text = with_spaces(box, ':');
+  return text.starts_with("pobox ") ? "po box " + text.substr(6) : text;
+}
+
+}  // namespace
+
+std::vector<std::string_view> words(Quality quality) {
+  std::vector<std::string_view> found;
+  if (has(quality, Quality::no_locality)) found.emplace_back("no_locality");
+  if (has(quality, Quality::no_postcode)) found.emplace_back("no_postcode");
+  if (has(quality, Quality::unparsed)) found.emplace_back("unparsed");
+  if (has(quality, Quality::po_box)) found.emplace_back("po_box");
+  if (has(quality, Quality::rural_route)) found.emplace_back("rural_route");
+  return found;
+}
+
+Quality quality_of(const Canonical& canonical) {
+  Quality quality = Quality::none;
+  if (canonical.mode == Mode::unparsed) {
+    quality = quality | Quality::unparsed;
+  } else if (canonical.locality.empty()) {
+    quality = quality | Quality::no_locality;
+  }
+  if (canonical.postcode.empty()) quality = quality | Quality::no_postcode;
+  if (canonical.box.starts_with("pobox:")) quality = quality | Quality::po_box;
+  if (canonical.box.starts_with("rr:") || canonical.box.starts_with("hc:"))
+    quality = quality | Quality::rural_route;
+  return quality;
+}
+
+void append_pre_image(const Canonical& canonical, std::string& bytes) {
+  const auto part = [&bytes](std::string_view text) {
+    bytes += kSeparator;
+    bytes += text;
+  };
+  bytes += kProduct;
+  part(kVersion);
+  part(kBackend);
+  bytes += kSeparator;
+  bytes += static_cast<char>(canonical.mode);
+  bytes += kSeparator;
+  for (const char c : canonical.country.code()) bytes += lower(c);
+  for (const Field field : kFields) part(canonical.*field);
+  if (!canonical.options.empty()) part(canonical.options);
+}
+
+std::string pre_image(const Canonical& canonical) {
+  std::string bytes;
+  append_pre_image(canonical, bytes);
+  return bytes;
+}
+
+Result<Canonical> parse_pre_image(std::string_view bytes) {
+  const auto parts = split(bytes, kSeparator);
+  const bool complete = (parts.size() == kParts || parts.size() == kParts + 1) &&
+                        parts[0] == kProduct && parts[1] == kVersion && parts[2] == kBackend &&
+                        parts[3].size() == 1 &&
+                        std::string_view("priu").find(parts[3]) != std::string_view::npos &&
+                        parts[4].size() == 2 && (parts.size() == kParts || !parts.back().empty());
+  if (!complete) return fail(ErrorCode::invalid_address, "not a pre-image of version n1");
+  Canonical canonical;
+  canonical.mode = static_cast<Mode>(parts[3][0]);
+  canonical.country = Country(upper(parts[4][0]), upper(parts[4][1]));
+  for (std::size_t i = 0; i < kFields.size(); ++i) canonical.*kFields[i] = parts[5 + i];
+  if (parts.size() > kParts) canonical.options = parts[kParts];
+  canonical.quality = quality_of(canonical);
+  if (pre_image(canonical) != bytes)
+    return fail(ErrorCode::invalid_address, "not a pre-image of version n1");
+  return canonical;
+}
+
+Key key_of(const Canonical& canonical) { return sha256(pre_image(canonical)); }
+
+Key building_key_of(const Canonical& canonical) {
+  Canonical building = canonical;
+  building.unit.clear();
+  building.extra.clear();
+  return key_of(building);
+}
+
+std::string one_line(const Canonical& canonical) {
+  if (canonical.mode == Mode::unparsed && canonical.locality.empty() && canonical.house.empty()) {
+    std::string line = canonical.road;
+    std::string last = canonical.admin;
+    if (!last.empty() && !canonical.postcode.empty()) last += ' ';
+    append_segment(line, last + canonical.postcode);
+    return line;
+  }
+  std::string line = canonical.extra;
+  std::string street = canonical.house;
+  if (!street.empty() && !canonical.road.empty()) street += ' ';
+  append_segment(line, street + canonical.road);
+  if (!canonical.unit.empty())
+    for (const auto unit : split(canonical.unit, ';')) append_segment(line, with_spaces(unit, ':'));
+  append_segment(line, spelt_box(canonical.box));
+  append_segment(line, canonical.locality);
+  std::string last = canonical.admin;
+  if (!last.empty() && !canonical.postcode.empty()) last += ' ';
+  append_segment(line, last + canonical.postcode);
+  return line;
+}
+
+}  // namespace geonce

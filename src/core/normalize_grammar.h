@@ -1,0 +1,39 @@
+#pragma once
+
+#include "core/normalize.h"
+#include "core/normalize_postcode.h"
+#include "core/normalize_text.h"
+
+namespace geonce {
+
+/// Tokens [first, last).
+struct Range {
+  std::size_t first = 0, last = 0;
+  [[nodiscard]] bool empty() const { return first >= last; }
+  [[nodiscard]] std::size_t size() const { return empty() ? 0 : last - first; }
+};
+
+/// Where the parts of one query stand among its tokens.
+struct Parts {
+  Range text;  // without the country at its end
+  Range house_number, road, unit, city, state, postcode, house, po_box, suburb;
+};
+
+/// The tokens as they are, `, ` where a line or field ends.
+void append_flat(const Tokens& tokens, Range range, std::string& out);
+
+/// Adds a further segment to a field that may hold several.
+void append_segment(std::string& field, std::string_view segment);
+
+/// For countries without a grammar of their own: fields are taken as given, and free text is left
+/// in one piece but for the postcode.
+class PlainGrammar {
+ public:
+  void free_text(const Tokens& tokens, const Parts& parts, Canonical& out);
+  void fields(const Tokens& tokens, const Parts& parts, Canonical& out);
+
+ private:
+  Postcode postcode_;
+};
+
+}  // namespace geonce

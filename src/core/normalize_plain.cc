@@ -1,0 +1,47 @@
+#include "core/normalize_grammar.h"
+
+namespace geonce {
+
+void append_flat(const Tokens& tokens, Range range, std::string& out) {
+  for (std::size_t i = range.first; i < range.last; ++i) {
+    if (i != range.first) out += tokens[i].after_break ? ", " : " ";
+    out += tokens.view(i);
+  }
+}
+
+void append_segment(std::string& field, std::string_view segment) {
+  if (segment.empty()) return;
+  if (!field.empty()) field += ", ";
+  field += segment;
+}
+
+void PlainGrammar::free_text(const Tokens& tokens, const Parts& parts, Canonical& out) {
+  out.mode = Mode::unparsed;
+  find_postcode(tokens, parts.text.first, parts.text.last, out.country, postcode_);
+  if (!postcode_.found()) return append_flat(tokens, parts.text, out.road);
+  out.postcode = postcode_.code;
+  append_flat(tokens, {parts.text.first, postcode_.first}, out.road);
+  if (postcode_.last == parts.text.last) return;
+  if (!out.road.empty()) out.road += ", ";
+  append_flat(tokens, {postcode_.last, parts.text.last}, out.road);
+}
+
+void PlainGrammar::fields(const Tokens& tokens, const Parts& parts, Canonical& out) {
+  const auto take = [&tokens](Range range, std::string& field) {
+    if (!field.empty() && !range.empty()) field += ", ";
+    append_flat(tokens, range, field);
+  };
+  take(parts.text, out.road);
+  take(parts.road, out.road);
+  take(parts.house_number, out.house);
+  take(parts.unit, out.unit);
+  take(parts.city, out.locality);
+  take(parts.state, out.admin);
+  take(parts.po_box, out.box);
+  take(parts.house, out.extra);
+  take(parts.suburb, out.extra);
+  out.postcode = postcode_field(tokens, parts.postcode.first, parts.postcode.last, out.country);
+  out.mode = out.house.empty() && out.box.empty() ? Mode::road_only : Mode::parsed;
+}
+
+}  // namespace geonce

@@ -1,0 +1,172 @@
+#include "core/normalize_postcode.h"
+
+#include <array>
+
+namespace geonce {
+namespace {
+
+/// Where a code may stand so that it cannot be a house number.
+enum class Place : std::uint8_t {
+  anywhere,     // no house number looks like it
+  before_town,  // opens a field and a word follows, or a house number stands before it
+  at_the_end,   // the last token
+};
+
+/// Forms are written with 9 for a digit, A for a letter, X for either; a space in the form is a
+/// token boundary that may be missing, `-` a hyphen that may be missing or a space. UPU addressing
+/// sheets per country.
+struct Rule {
+  std::string_view countries;
+  std::string_view form;
+  Place place;
+  std::string_view prefixes = {};  // country marks before it (`D-10115`), left out
+  bool keeps_space = false;        // the canonical form keeps the space of `form`
+};
+
+constexpr std::array kRules{
+    Rule{"GB IM JE GG", "A9 9AA", Place::anywhere, {}, true},
+    Rule{"GB IM JE GG", "A99 9AA", Place::anywhere, {}, true},
+    Rule{"GB IM JE GG", "A9A 9AA", Place::anywhere, {}, true},
+    Rule{"GB IM JE GG", "AA9 9AA", Place::anywhere, {}, true},
+    Rule{"GB IM JE GG", "AA99 9AA", Place::anywhere, {}, true},
+    Rule{"GB IM JE GG", "AA9A 9AA", Place::anywhere, {}, true},
+    Rule{"IE", "A99 XXXX", Place::anywhere, {}, true},
+    Rule{"IE", "A9A XXXX", Place::anywhere, {}, true},  // D6W
+    Rule{"NL", "9999 AA", Place::anywhere, {}, true},
+    Rule{"SE CZ SK GR", "999 99", Place::anywhere, "s se cz sk gr"},
+    Rule{"BR", "99999-999", Place::anywhere},
+    Rule{"PT", "9999-999", Place::anywhere, "pt"},
+    Rule{"PL", "99-999", Place::anywhere, "pl"},
+    Rule{"JP", "999-9999", Place::anywhere, "〒"},
+    Rule{"IN", "999 999", Place::anywhere},
+    Rule{"DE", "99999", Place::anywhere, "d de"},
+    Rule{"FR GP MQ GF RE YT PM BL MF WF PF NC MC", "99999", Place::anywhere, "f fr mc"},
+    Rule{"IT SM VA", "99999", Place::anywhere, "i it"},
+    Rule{"ES AD", "99999", Place::anywhere, "e es"},
+    Rule{"FI AX", "99999", Place::anywhere, "fi fin ax"},
+    Rule{"EE HR RS ME BA TR MX UA", "99999", Place::anywhere, "ee hr rs me ba tr mx ua"},
+    Rule{"LT", "99999", Place::anywhere, "lt"},
+    Rule{"KR", "99999", Place::anywhere},
+    Rule{"RU BY KZ CN SG RO", "999999", Place::anywhere, "ru by kz cn ro"},
+    Rule{"AT CH LI BE LU DK NO SI HU BG",
+         "9999",
+         Place::before_town,
+         "a at ch fl li b be l lu dk n no si h hu bg"},
+    Rule{"LV", "9999", Place::before_town, "lv"},
+    Rule{"MD", "9999", Place::before_town, "md"},
+    Rule{"AU NZ ZA PH", "9999", Place::at_the_end},
+    Rule{"AR", "A9999AAA", Place::anywhere},
+    Rule{"MT", "AAA 9999", Place::anywhere},
+};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
+
+bool has_word(std::string_view words, std::string_view word) {
+  for (std::size_t at = words.find(word); at != std::string_view::npos;
+       at = words.find(word, at + 1)) {
+    const bool begins = at == 0 || words[at - 1] == ' ';
+    const auto end = at + word.size();
+    if (begins && (end == words.size() || words[end] == ' ')) return true;
+  }
+  return false;
+}
+
+/// `text` has the form, with or without its space or hyphen; writes the canonical code.
+bool matches(std::string_view text, const Rule& rule, std::string& code) {
+  code.clear();
+  std::size_t at = 0;
+  for (const char f : rule.form) {
+    if (f == ' ' || f == '-') {
+      if (at < text.size() && (text[at] == ' ' || text[at] == '-')) ++at;
+      if (rule.keeps_space) code += ' ';
+      continue;
+    }
+    if (at == text.size()) return false;
+    const char c = text[at++];
+    if (f == '9' ? !is_digit(c) : f == 'A' ? !is_letter(c) : !(is_digit(c) || is_letter(c)))
+      return false;
+    code += c;
+  }
+  if (at != text.size()) return false;
+  // The routing key of an Eircode looks like a road (N71); a word behind it is not an identifier.
+  return rule.form.find('X') == std::string_view::npos ||
+         std::string_view(code).substr(code.size() - 4).find_first_of("0123456789") !=
+             std::string_view::npos;
+}
+
+/// Tokens [first, last) hold this code, perhaps behind the mark of its own country.
+bool matches(const Tokens& tokens,
+             std::size_t first,
+             std::size_t last,
+             const Rule& rule,
+             std::string& code) {
+  for (std::size_t i = first + 1; i < last; ++i)
+    if (tokens[i].after_break) return false;
+  std::string_view text = tokens.view(first, last);
+  if (matches(text, rule, code)) return true;
+  if (rule.prefixes.empty()) return false;
+  const auto digit = text.find_first_of("0123456789");
+  if (digit == 0 || digit == std::string_view::npos) return false;
+  auto prefix = text.substr(0, digit);
+  if (prefix.back() == '-' || prefix.back() == ' ') prefix.remove_suffix(1);
+  return has_word(rule.prefixes, prefix) && matches(text.substr(digit), rule, code);
+}
+
+bool applies(const Rule& rule, Country country) {
+  return rule.countries.find(country.code()) != std::string_view::npos;
+}
+
+bool may_stand(const Tokens& tokens,
+               std::size_t begin,
+               std::size_t end,
+               std::size_t first,
+               std::size_t last,
+               Place place) {
+  const bool opens = tokens[first].after_break || first == begin;
+  const bool alone = opens && (last == end || tokens[last].after_break);
+  if (place == Place::anywhere) return true;
+  if (alone && last == end && first != begin) return true;
+  if (place == Place::at_the_end) return last == end && first != begin;
+  const bool word_follows = last < end && !tokens[last].after_break && !tokens[last].has_digit();
+  const bool number_before = first > begin && tokens[first - 1].has_digit();
+  const bool marked = !is_digit(tokens.view(first, last).front());  // A-1050
+  return word_follows && first != begin && (opens || number_before || marked);
+}
+
+}  // namespace
+
+void find_postcode(
+    const Tokens& tokens, std::size_t first, std::size_t last, Country country, Postcode& out) {
+  out.first = out.last = 0;
+  out.code.clear();
+  for (std::size_t end = last; end > first; --end) {
+    for (const Rule& rule : kRules) {
+      if (!applies(rule, country)) continue;
+      for (std::size_t length = 3; length >= 1; --length) {
+        if (end - first < length) continue;
+        const std::size_t begin = end - length;
+        if (matches(tokens, begin, end, rule, out.code) &&
+            may_stand(tokens, first, last, begin, end, rule.place)) {
+          out.first = begin;
+          out.last = end;
+          return;
+        }
+      }
+    }
+  }
+  out.code.clear();
+}
+
+std::string postcode_field(const Tokens& tokens,
+                           std::size_t first,
+                           std::size_t last,
+                           Country country) {
+  std::string code;
+  for (const Rule& rule : kRules)
+    if (applies(rule, country) && first < last && matches(tokens, first, last, rule, code))
+      return code;
+  return std::string(tokens.view(first, last));
+}
+
+}  // namespace geonce
