@@ -46,7 +46,9 @@ class Mapping {
   /// Default city and state complete what a row lacks. In fields `fill` sees to it; in free text
   /// only the normaliser can tell, so when it finds `no_locality` and this is true, call
   /// `add_defaults` and normalise again.
-  [[nodiscard]] bool has_text_defaults() const { return !text_defaults_.empty(); }
+  [[nodiscard]] bool has_text_defaults() const {
+    return !text_.empty() && !(default_city_.empty() && default_state_.empty());
+  }
   void add_defaults(std::string& scratch, QueryView& query) const;
 
   /// One line that says which columns are used, for people and as part of a batch's identity.
@@ -63,13 +65,19 @@ class Mapping {
     std::string_view name;
     std::size_t column;
   };
+  Result<void> read_address(std::string_view address);
+  Result<void> read_template(std::string_view text);
+  Result<void> read_fields(std::string_view fields);
+  Result<void> add_field(std::string_view QueryView::*member, std::size_t column);
+  Result<void> guess();
+  std::string_view render(const Chunk& chunk, const Record& record, std::string& scratch) const;
+
   std::vector<Piece> text_;
   std::string text_after_;  // literal text behind the last column
   std::vector<Field> fields_;
   std::vector<std::string> names_;
   Country default_country_;
   std::string default_city_, default_state_, language_;
-  std::string text_defaults_;  // ", Chicago, IL"
   bool is_guess_ = false;
 };
 

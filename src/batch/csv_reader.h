@@ -47,10 +47,12 @@ class ChunkReader {
 
  private:
   void scan(std::size_t max_rows);
-  void scan_with_cr(std::size_t max_rows);
+  void scan_block(std::uint64_t places, std::size_t block_end, std::size_t max_rows);
   [[nodiscard]] bool opens_quote(std::size_t at) const;
-  Result<void> refill();
-  Error at_row(ErrorCode code, std::string message) const;
+  void take_last_row();
+  void refill();
+  [[nodiscard]] Error too_long() const;
+  [[nodiscard]] Error at_row(ErrorCode code, const std::string& message) const;
 
   Source source_;
   Dialect dialect_;
@@ -60,10 +62,9 @@ class ChunkReader {
   std::size_t scanned_ = 0;   // quotes and row ends are known up to here
   std::size_t rows_end_ = 0;  // after the last whole row seen
   std::size_t rows_ = 0;      // whole rows between begin_ and rows_end_
-  std::size_t quote_at_ = 0;  // where the quoted cell began, or the last one closed
+  std::size_t quote_at_ = 0;  // the last quote that opened or closed a cell
   bool in_quotes_ = false;
-  bool closed_one_ = false;  // quote_at_ is a closing quote
-  bool ended_ = false;
+  bool has_ended_ = false;
   std::uint64_t next_row_;
   std::uint64_t offset_ = 0;  // of buffer_[begin_] in the decoded input
   std::optional<Error> error_;

@@ -20,17 +20,17 @@ std::optional<Encoding> parse_encoding(std::string_view word);
 /// Its byte order mark; empty for the one-byte encodings.
 std::string_view byte_order_mark(Encoding encoding);
 
-/// Length of the longest start of `bytes` that is valid UTF-8 (RFC 3629: no surrogates, no overlong
-/// forms). A sequence that is cut off at the end counts as invalid.
-std::size_t valid_utf8_prefix(std::string_view bytes);
-bool is_ascii(std::string_view bytes);
-/// The bytes of a sequence, 0 to 3, that `bytes` (valid so far) begins at its end without finishing
-/// it.
-std::size_t cut_utf8_tail(std::string_view bytes);
+struct Decoded {
+  std::size_t taken = 0;  // bytes that were understood
+  bool is_invalid =
+      false;  // what follows them can never be; else they are all, or all but a cut end
+};
+/// Appends `bytes` as UTF-8, as far as they are valid: RFC 3629 (no surrogates, no overlong forms),
+/// paired surrogates in UTF-16. The one-byte encodings have a character for every byte.
+Decoded decode(Encoding encoding, std::string_view bytes, std::string& utf8);
 
-/// Appends `bytes` as UTF-8 and returns how many of them were taken: all, except a cut sequence at
-/// the end and whatever follows the first that is invalid. For utf_8 it copies what is valid.
-std::size_t decode(Encoding encoding, std::string_view bytes, std::string& utf8);
+bool is_ascii(std::string_view bytes);
+void append_utf8(char32_t character, std::string& utf8);
 
 /// Appends valid UTF-8 in another encoding.
 /// returns   nullopt, or the first character that the encoding does not have

@@ -47,6 +47,8 @@ class RowInput {
   /// facts     from inspect_file, for regular files; without them the encoding is judged as it is
   /// read errors    as Source::open, ChunkReader::next; usage  GeoJSON input
   static Result<RowInput> open(const InputOptions& options, const FileFacts* facts = nullptr);
+  /// The same over a source that is open already; `options.path` may still tell the format.
+  static Result<RowInput> open(Source source, const InputOptions& options);
 
   [[nodiscard]] const InputShape& shape() const { return shape_; }
   /// One thread. Same promises as ChunkReader::next.

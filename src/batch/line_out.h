@@ -16,7 +16,8 @@ namespace geonce {
 class LineOut {
  public:
   /// Begins anew; an old part is overwritten.
-  /// errors    io_failed  the folder is missing, not writable, …
+  /// errors    io_failed  the folder is missing, not writable, …; another process writes this
+  /// output
   static Result<LineOut> create(const std::string& path);
   /// Goes on behind `offset` bytes of the part and drops what follows them.
   /// errors    not_found  no part, or a shorter one: begin anew

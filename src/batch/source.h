@@ -72,6 +72,8 @@ class Source {
   [[nodiscard]] std::string encoding_note() const;
   [[nodiscard]] std::uint64_t raw_offset() const;
   [[nodiscard]] std::optional<std::uint64_t> raw_size() const;  // nullopt: not a regular file
+  /// Of the raw bytes of a pipe, once it has ended; a regular file has `inspect_file`.
+  [[nodiscard]] std::optional<Sha256> sha256() const;
 
  private:
   struct State;

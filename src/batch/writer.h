@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "batch/chunk.h"
@@ -59,13 +60,20 @@ class RowWriter {
 
  private:
   explicit RowWriter(const InputShape& shape) : shape_(&shape) {}
-  void append_utf8(const Chunk&, const Record&, const RowResult*, std::string& out) const;
+  Result<void> append_row(const Chunk&, const Record&, const RowResult*, std::string& out) const;
+  void append_utf8_row(const Chunk&, const Record&, const RowResult*, std::string& out) const;
   void append_csv(const Chunk&, const Record&, const RowResult*, std::string& out) const;
+  void append_input_cells(const Chunk&, const Record&, const RowResult*, std::string& out) const;
   void append_csv_cell(std::string_view text, std::string& out) const;
-  void append_echoed_json(const Chunk&, const Record&, const RowResult*, std::string& out) const;
+  void append_result_cell(const RowResult&, std::size_t column, std::string& out) const;
+  [[nodiscard]] bool is_special(char c) const;
+  void append_names(std::string& out) const;
   void append_object(const Chunk&, const Record&, const RowResult*, std::string& out) const;
+  void append_echoed_object(const Chunk&, const Record&, const RowResult*, std::string& out) const;
+  void append_member(std::size_t column, const RowResult*, bool& is_first, std::string& out) const;
   void append_feature(const Chunk&, const Record&, const RowResult*, std::string& out) const;
-  void append_members(const RowResult& result, bool& first, std::string& out) const;
+  /// Latitude and longitude as they are written; empty: none.
+  std::pair<std::string, std::string> place_of(const Chunk&, const Record&, const RowResult*) const;
   Result<void> append_encoded(std::string_view utf8, std::uint64_t row, std::string& out) const;
 
   const InputShape* shape_;
@@ -73,12 +81,13 @@ class RowWriter {
   Dialect dialect_;
   Encoding encoding_ = Encoding::utf_8;
   bool writes_bom_ = false;
-  bool echoes_ = true;  // rows go out as they came, not cell by cell
-  ColumnSet set_ = ColumnSet::short_set;
-  std::vector<std::string> names_;                    // per result column
+  bool echoes_ = true;              // CSV rows go out as they came, not cell by cell
+  bool replaces_ = false;           // some result columns stand in the input already
+  std::vector<std::string> names_;  // per result column
   std::vector<std::optional<std::size_t>> in_place_;  // per result column: the column it replaces
   std::vector<std::optional<std::size_t>> replaced_;  // per input column: the result column in it
   std::vector<std::string> json_names_;               // per input column, quoted and made unique
+  std::string input_name_;                            // member for a line that is no JSON object
 };
 
 }  // namespace geonce
