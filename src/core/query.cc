@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <utility>
 
 #include <boost/json.hpp>
@@ -48,6 +49,28 @@ void append(std::string& line, std::string_view separator, std::string_view part
   line += part;
 }
 
+bool same_letter(char a, char b) {
+  const auto lower = [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  };
+  return lower(a) == lower(b);
+}
+
+// In any case, and not inside a longer word or number.
+bool says(std::string_view line, std::string_view part) {
+  const auto is_word = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x80 || std::isalnum(byte) != 0;
+  };
+  for (auto at = line.begin();; ++at) {
+    at = std::search(at, line.end(), part.begin(), part.end(), same_letter);
+    if (at == line.end()) return false;
+    const auto behind = at + static_cast<std::ptrdiff_t>(part.size());
+    if ((at == line.begin() || !is_word(at[-1])) && (behind == line.end() || !is_word(*behind)))
+      return true;
+  }
+}
+
 }  // namespace
 
 Query Query::from(const QueryView& view) {
@@ -82,7 +105,16 @@ QueryView Query::view() const {
 }
 
 std::string Query::one_line() const {
-  if (!text.empty()) return text;
+  if (!text.empty()) {
+    std::string line = text;
+    std::string_view separator = ", ";
+    for (const auto* field : {&unit, &suburb, &city, &state, &postcode}) {
+      if (field->empty() || says(text, *field)) continue;
+      append(line, field == &postcode ? separator : ", ", *field);
+      if (field == &state) separator = " ";
+    }
+    return line;
+  }
   std::string street = house_number;
   append(street, " ", road);
   std::string line = house;

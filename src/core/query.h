@@ -34,7 +34,8 @@ struct Query {
   /// The view's text trimmed and in NFC: what a provider is sent (never the canonical form); `country_text`, if any, must have been resolved into `country`.
   static Query from(const QueryView& view);
   [[nodiscard]] QueryView view() const;
-  /// One line for providers that take free text: `text`, or the fields in postal order.
+  /// One line for providers that take free text: `text` with what the fields say beyond it, or the
+  /// fields in postal order.
   [[nodiscard]] std::string one_line() const;
   friend bool operator==(const Query&, const Query&) = default;
 };

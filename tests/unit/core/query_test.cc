@@ -23,6 +23,19 @@ TEST(Query, fields_make_one_line_in_postal_order_without_gaps) {
   EXPECT_EQ(query.one_line(), "12 Oak St, Apt 4, Reno, NV 89501");
 }
 
+TEST(Query, one_line_of_text_and_fields_says_both_and_nothing_twice) {
+  Query query;
+  query.text = "10 S Kedzie Ave";
+  query.city = "Chicago";
+  query.state = "IL";
+  query.postcode = "60612";
+  EXPECT_EQ(query.one_line(), "10 S Kedzie Ave, Chicago, IL 60612");
+  query.text = "10 S Kedzie Ave, CHICAGO IL";
+  EXPECT_EQ(query.one_line(), "10 S Kedzie Ave, CHICAGO IL, 60612");
+  query.text = "606120 Illinois Rd";
+  EXPECT_EQ(query.one_line(), "606120 Illinois Rd, Chicago, IL 60612");
+}
+
 TEST(Query, comes_back_from_json_with_its_hash_signs_quotes_and_country) {
   Query query;
   query.text = "Unit#6 - 421 \"Sample\" St; a|b\\c";
