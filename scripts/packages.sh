@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that geonce needs, by name. Does nothing where all are there already.
+#   scripts/packages.sh build    what it takes to build and run geonce
+#   scripts/packages.sh test     that, and what its tests and checks need
+set -euo pipefail
+
+build=(
+  ca-certificates ccache cmake g++ git mold ninja-build pkg-config
+  libboost-json1.81-dev libcli11-dev libcurl4-openssl-dev libexpected-dev libfmt-dev libicu-dev
+  libspdlog-dev libsqlite3-dev libssl-dev libtomlplusplus-dev
+)
+tests=(
+  clang-format-14 clang-tidy-14 libgmock-dev libgtest-dev pandoc python3 python3-pytest
+)
+
+case "${1:-}" in
+  build) wanted=("${build[@]}") ;;
+  test) wanted=("${build[@]}" "${tests[@]}") ;;
+  *) echo "usage: $0 build|test" >&2; exit 2 ;;
+esac
+
+missing=()
+for package in "${wanted[@]}"; do
+  state=$(dpkg-query --show --showformat='${db:Status-Abbrev}' "$package" 2>/dev/null || true)
+  [[ $state == ii* ]] || missing+=("$package")
+done
+if [[ ${#missing[@]} -eq 0 ]]; then
+  echo "packages: all ${#wanted[@]} are installed"
+  exit 0
+fi
+
+echo "packages: installing ${missing[*]}"
+root=()
+if [[ $(id -u) -ne 0 ]]; then
+  command -v sudo >/dev/null || { echo "packages: run this as root, or install them yourself" >&2; exit 1; }
+  root=(sudo)
+fi
+export DEBIAN_FRONTEND=noninteractive
+# The package lists of a fresh machine are empty, and old ones name files that are gone.
+"${root[@]}" apt-get update --quiet
+"${root[@]}" apt-get install --yes --quiet --no-install-recommends "${missing[@]}"
