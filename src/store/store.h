@@ -129,7 +129,8 @@ struct Advanced {
   std::size_t step = 0;
 };
 
-/// The end of a claim with an answer. May be repeated after a commit in doubt: the second does nothing.
+/// The end of a claim with an answer. May be repeated after a commit in doubt: the second does nothing. Where
+/// `advance` has prepared a call that this neither reports nor ledgered, it was not sent: it becomes `void`.
 struct CommitRequest {
   Slot slot;
   std::int64_t fence = 0;
@@ -263,7 +264,7 @@ struct BatchChunk {
 };
 
 struct SweepReport {
-  std::int64_t entries = 0, chunks = 0, batches = 0, negatives = 0;
+  std::int64_t entries = 0, chunks = 0, batches = 0, negatives = 0, claims = 0;
 };
 
 struct StoreStats {

@@ -1,0 +1,85 @@
+#include "store/sqlite_upkeep.h"
+
+#include "store/sqlite_rows.h"
+
+namespace geonce {
+namespace {
+
+// How long a claim that stands for nothing any more may lie around.
+constexpr milliseconds kSpentClaimLife{std::chrono::hours{24}};
+constexpr std::size_t kMaxFindings = 10;
+
+std::int64_t count(SqliteWork& work, std::string_view sql) {
+  auto row = work.db.prepare(sql);
+  return row.step() ? row.integer(0) : 0;
+}
+
+}  // namespace
+
+void sweep_entries(SqliteWork& work, std::size_t limit, SweepReport& report) {
+  // Both statements choose the same rows: nothing comes between them in one transaction.
+  work.db
+      .prepare(
+          "DELETE FROM entry_source WHERE entry IN "
+          "(SELECT id FROM entry WHERE erase_after <= ? ORDER BY erase_after, id LIMIT ?)")
+      .bind(work.now, limit)
+      .run();
+  work.db
+      .prepare(
+          "DELETE FROM entry WHERE id IN "
+          "(SELECT id FROM entry WHERE erase_after <= ? ORDER BY erase_after, id LIMIT ?)")
+      .bind(work.now, limit)
+      .run();
+  report.entries = work.db.changes();
+  work.db
+      .prepare(
+          "DELETE FROM no_match WHERE (pool, key, provider) IN "
+          "(SELECT pool, key, provider FROM no_match WHERE until <= ? ORDER BY until LIMIT ?)")
+      .bind(work.now, limit)
+      .run();
+  report.negatives = work.db.changes();
+  // A cool-down that is over. Claims with an unknown call or an answer behind them stay.
+  work.db
+      .prepare(
+          "DELETE FROM claim WHERE (pool, key) IN (SELECT pool, key FROM claim WHERE phase = 2 AND "
+          "deadline <= ? AND attempt = 1 AND asked = '' LIMIT ?)")
+      .bind(work.now - kSpentClaimLife.count(), limit)
+      .run();
+  report.claims = work.db.changes();
+}
+
+void count_rows(SqliteWork& work, StoreStats& stats) {
+  stats.entries = count(work, "SELECT count(*) FROM entry");
+  stats.open_claims = count(work, "SELECT count(*) FROM claim WHERE phase = 1");
+  stats.blocked_claims = count(work, "SELECT count(*) FROM claim WHERE phase = 3");
+  stats.ledger_rows = count(work, "SELECT count(*) FROM ledger");
+  stats.places = count(work, "SELECT coalesce(sum(points), 0) FROM place_source");
+  stats.batches = count(work, "SELECT count(*) FROM batch");
+}
+
+std::vector<std::string> check(SqliteWork& work) {
+  std::vector<std::string> findings;
+  {
+    auto row = work.db.prepare(fmt::format("PRAGMA integrity_check({})", kMaxFindings));
+    while (row.step())
+      if (row.bytes(0) != "ok") findings.emplace_back(row.bytes(0));
+  }
+  {
+    auto row = work.db.prepare("SELECT key, payload FROM entry WHERE kind <> 0");
+    while (findings.size() < kMaxFindings && row.step())
+      if (!decode_answer(row.bytes(1)))
+        findings.push_back(
+            fmt::format("the answer of entry {} cannot be read", to_text(key_from(row.bytes(0)))));
+  }
+  {
+    auto row = work.db.prepare(
+        "SELECT key FROM claim WHERE NOT EXISTS "
+        "(SELECT 1 FROM ledger WHERE ledger.intent = claim.intent AND ledger.event = 1)");
+    while (findings.size() < kMaxFindings && row.step())
+      findings.push_back(
+          fmt::format("the claim of {} is not in the ledger", to_text(key_from(row.bytes(0)))));
+  }
+  return findings;
+}
+
+}  // namespace geonce

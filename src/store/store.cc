@@ -1,0 +1,41 @@
+#include "store/store.h"
+
+namespace geonce {
+
+std::string_view to_string(Cause cause) {
+  switch (cause) {
+    case Cause::miss:
+      return "miss";
+    case Cause::stale:
+      return "stale";
+    case Cause::eager:
+      return "eager";
+    case Cause::forced:
+      return "forced";
+    case Cause::takeover:
+      return "takeover";
+    case Cause::batch:
+      return "batch";
+  }
+  return "miss";
+}
+
+std::string_view to_string(LedgerEvent event) {
+  switch (event) {
+    case LedgerEvent::prepared:
+      return "prepared";
+    case LedgerEvent::answered:
+      return "answered";
+    case LedgerEvent::refused:
+      return "refused";
+    case LedgerEvent::unknown:
+      return "unknown";
+    case LedgerEvent::voided:
+      return "voided";
+    case LedgerEvent::reconciled:
+      return "reconciled";
+  }
+  return "prepared";
+}
+
+}  // namespace geonce
