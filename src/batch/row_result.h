@@ -36,7 +36,7 @@ struct RowResult {
   std::string_view formatted;
   Country country;
   std::string_view provider;
-  std::string_view cache;  // l1, redis, db, coalesced, paid, negative
+  std::string_view cache;  // where from: to_string(AnswerSource)
   std::optional<Key> key;
   std::string_view error;
   // with the full set of columns
