@@ -1,4 +1,4 @@
-#include "contract/store_contract.h"
+#include "contract/store/store_contract.h"
 #include "support/temp_dir.h"
 
 namespace geonce::contract {

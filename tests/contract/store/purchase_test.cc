@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "contract/store_contract.h"
+#include "contract/store/store_contract.h"
 
 // The rules of buying: who may call, what a call's end does, and what the ledger says of it.
 

@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "contract/store_contract.h"
+#include "contract/store/store_contract.h"
 
 // Several providers in order, each call with its own intent under one claim.
 
