@@ -10,7 +10,7 @@ build=(
   libspdlog-dev libsqlite3-dev libssl-dev libtomlplusplus-dev
 )
 tests=(
-  clang-format-14 clang-tidy-14 libgmock-dev libgtest-dev pandoc python3 python3-pytest
+  clang-format-14 clang-tidy-14 libgmock-dev libgtest-dev pandoc python3 python3-pytest zlib1g-dev
 )
 
 case "${1:-}" in
