@@ -22,12 +22,10 @@ std::string html_page(int status) {
 }
 
 std::string retry_after_value(const std::string& text) {
-  constexpr std::string_view kDate = "date:";
+  constexpr std::string_view kDate = "date:+";
   if (!text.starts_with(kDate)) return text;
   long offset_s = 0;
-  const std::size_t start =
-      kDate.size() + (text.size() > kDate.size() && text[kDate.size()] == '+');
-  std::from_chars(text.data() + start, text.data() + text.size(), offset_s);
+  std::from_chars(text.data() + kDate.size(), text.data() + text.size(), offset_s);
   return http_date(offset_s);
 }
 

@@ -55,7 +55,7 @@ std::uint64_t mixed(std::uint64_t x) {
 }
 
 bool is_word_byte(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (static_cast<unsigned char>(c) & 0x80);
+  return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || static_cast<unsigned char>(c) >= 0x80;
 }
 
 /// Upper case, everything between words one blank: spellings that differ in no letter are one

@@ -83,8 +83,8 @@ struct Verdict {
 /// not on the order in which requests arrive: a run with many connections can be repeated.
 class Script {
  public:
-  /// `text` is the JSON of README.md; `fallback` applies where a script names no latency.
-  static tl::expected<Script, std::string> parse(std::string_view text,
+  /// `source` is the JSON of README.md; `fallback` applies where a script names no latency.
+  static tl::expected<Script, std::string> parse(std::string_view source,
                                                  std::uint64_t seed,
                                                  Latency fallback);
 
