@@ -21,3 +21,15 @@ function(geonce_folder name)
     target_link_libraries(geonce_${name} ${scope} geonce_${dep})
   endforeach()
 endfunction()
+
+# geonce_embedded_specs(TARGET FOLDER): the text of each *.toml in FOLDER becomes part of TARGET.
+function(geonce_embedded_specs target folder)
+  file(GLOB specs CONFIGURE_DEPENDS ${folder}/*.toml)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/builtin_specs.cc)
+  add_custom_command(
+    OUTPUT ${source}
+    COMMAND ${CMAKE_COMMAND} -DSPECS=${folder} -DOUT=${source} -P ${CMAKE_SOURCE_DIR}/cmake/EmbedSpecs.cmake
+    DEPENDS ${specs} ${CMAKE_SOURCE_DIR}/cmake/EmbedSpecs.cmake
+    COMMENT "Embedding provider specs")
+  target_sources(${target} PRIVATE ${source})
+endfunction()

@@ -1,0 +1,166 @@
+#include "providers/template.h"
+
+#include <algorithm>
+#include <array>
+
+#include <boost/json.hpp>
+
+#include "core/letters.h"
+
+namespace geonce {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::array<std::pair<std::string_view, Word>, 16> kWords{
+    {{"address", Word::address},
+     {"street", Word::street},
+     {"house_number", Word::house_number},
+     {"road", Word::road},
+     {"unit", Word::unit},
+     {"city", Word::city},
+     {"state", Word::state},
+     {"postcode", Word::postcode},
+     {"house", Word::house},
+     {"po_box", Word::po_box},
+     {"suburb", Word::suburb},
+     {"country", Word::country},
+     {"country_alpha3", Word::country_alpha3},
+     {"language", Word::language},
+     {"secret", Word::secret},
+     {"ref", Word::ref}}};
+
+std::string street_of(const Query& query) {
+  if (query.house_number.empty() || query.road.empty()) return query.house_number + query.road;
+  return query.house_number + " " + query.road;
+}
+
+std::string meaning(Word word, const Filling& filling) {
+  if (word == Word::secret) return std::string(filling.secret);
+  if (word == Word::ref) return std::string(filling.ref);
+  if (filling.query == nullptr) return {};
+  const Query& query = *filling.query;
+  const auto said = [&](const std::string& text) { return filling.ascii ? in_ascii(text) : text; };
+  switch (word) {
+    case Word::address:
+      return address_line(query, filling.ascii);
+    case Word::street:
+      return said(street_of(query));
+    case Word::house_number:
+      return said(query.house_number);
+    case Word::road:
+      return said(query.road);
+    case Word::unit:
+      return said(query.unit);
+    case Word::city:
+      return said(query.city);
+    case Word::state:
+      return said(query.state);
+    case Word::postcode:
+      return said(query.postcode);
+    case Word::house:
+      return said(query.house);
+    case Word::po_box:
+      return said(query.po_box);
+    case Word::suburb:
+      return said(query.suburb);
+    case Word::country:
+      return query.country.is_known() ? std::string(query.country.code()) : std::string();
+    case Word::country_alpha3:
+      return std::string(alpha3(query.country));
+    case Word::language:
+      return query.language;
+    case Word::literal:
+    case Word::secret:
+    case Word::ref:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Template> Template::parse(std::string_view text) {
+  Template parsed;
+  while (!text.empty()) {
+    const auto open = text.find('{');
+    if (open != 0) parsed.parts_.emplace_back(Word::literal, text.substr(0, open));
+    if (open == std::string_view::npos) break;
+    const auto close = text.find('}', open);
+    const auto name = close == std::string_view::npos ? text.substr(open)
+                                                      : text.substr(open + 1, close - open - 1);
+    const auto* const known =
+        std::ranges::find(kWords, name, [](const auto& entry) { return entry.first; });
+    if (close == std::string_view::npos || known == kWords.end()) {
+      std::string all;
+      for (const auto& [word, unused] : kWords)
+        all += (all.empty() ? "" : ", ") + std::string(word);
+      return fail(ErrorCode::invalid_config, "\"{}\" is no word; the words are {}", name, all);
+    }
+    parsed.parts_.emplace_back(known->second, "");
+    text.remove_prefix(close + 1);
+  }
+  return parsed;
+}
+
+std::optional<std::string> Template::fill(const Filling& filling,
+                                          std::string (*escape)(std::string_view)) const {
+  std::string out;
+  for (const auto& [word, literal] : parts_) {
+    if (word == Word::literal) {
+      out += literal;
+      continue;
+    }
+    const std::string said = meaning(word, filling);
+    if (said.empty()) return std::nullopt;
+    out += escape != nullptr ? escape(said) : said;
+  }
+  return out;
+}
+
+bool Template::uses(Word word) const {
+  return std::ranges::any_of(parts_, [&](const auto& part) { return part.first == word; });
+}
+
+std::optional<json::value> fill(const JsonTemplate& tree, const Filling& filling) {
+  if (const auto* fixed = std::get_if<json::value>(&tree.value)) return *fixed;
+  if (const auto* text = std::get_if<Template>(&tree.value)) {
+    auto said = text->fill(filling, nullptr);
+    return said ? std::optional<json::value>(json::string(*said)) : std::nullopt;
+  }
+  if (const auto* elements = std::get_if<JsonTemplate::Array>(&tree.value)) {
+    json::array array;
+    for (const auto& element : *elements)
+      if (auto said = fill(element, filling)) array.push_back(std::move(*said));
+    return array;
+  }
+  json::object object;
+  for (const auto& [name, member] : std::get<JsonTemplate::Object>(tree.value))
+    if (auto said = fill(member, filling)) object[name] = std::move(*said);
+  return object;
+}
+
+std::string address_line(const Query& query, bool ascii) {
+  return ascii ? in_ascii(query.one_line()) : query.one_line();
+}
+
+std::string percent_encoded(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out;
+  out.reserve(text.size() + 16);
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool unreserved = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                            (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
+    if (unreserved) {
+      out += c;
+    } else {
+      out += '%';
+      out += kHex[byte >> 4U];
+      out += kHex[byte & 0xFU];
+    }
+  }
+  return out;
+}
+
+}  // namespace geonce
