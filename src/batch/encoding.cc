@@ -232,9 +232,15 @@ std::optional<char32_t> encode(Encoding encoding, std::string_view utf8, std::st
     bytes += big_endian ? high : low;
     bytes += big_endian ? low : high;
   };
+  const bool has_units = encoding == Encoding::utf_16le || big_endian;
   for (std::size_t at = 0; at < utf8.size();) {
+    if (const std::size_t beyond = has_units ? at : ascii_run(utf8, at); beyond > at) {
+      bytes.append(utf8.substr(at, beyond - at));
+      at = beyond;
+      continue;
+    }
     const char32_t c = next_character(utf8, at);
-    if (encoding == Encoding::utf_16le || big_endian) {
+    if (has_units) {
       if (c < 0x10000) {
         put_unit(c);
       } else {

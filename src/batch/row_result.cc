@@ -153,6 +153,25 @@ bool is_json_literal(std::size_t column) {
   }
 }
 
+bool is_free_text(std::size_t column) {
+  switch (static_cast<Column>(column)) {
+    case Column::status:
+    case Column::lat:
+    case Column::lng:
+    case Column::precision:
+    case Column::confidence:
+    case Column::country:
+    case Column::key:
+    case Column::partial:
+    case Column::key_version:
+    case Column::cost:
+    case Column::attempts:
+      return false;
+    default:
+      return true;  // times too: a colon can be a delimiter
+  }
+}
+
 void append_cell(const RowResult& r, std::size_t column, std::string& out) {
   const auto degrees = [&](double LatLng::*part) {
     if (r.status == RowStatus::match && r.at) append_fixed((*r.at).*part, 7, false, out);

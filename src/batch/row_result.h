@@ -57,6 +57,9 @@ enum class ColumnSet : std::uint8_t { short_set, full };
 std::span<const std::string_view> result_columns(ColumnSet set);
 /// Columns whose JSON form is a number or a boolean, not a string.
 bool is_json_literal(std::size_t column);
+/// Columns whose cells are free text; the others have nothing in them that a dialect could need to
+/// quote.
+bool is_free_text(std::size_t column);
 /// Appends the text of one cell: `.` as the decimal sign whatever the locale, 7 decimals for
 /// degrees.
 void append_cell(const RowResult& result, std::size_t column, std::string& out);

@@ -283,6 +283,7 @@ void RowWriter::append_result_cell(const RowResult& result,
                                    std::string& out) const {
   const std::size_t begin = out.size();
   append_cell(result, column, out);
+  if (!is_free_text(column)) return;
   const std::string_view written = std::string_view(out).substr(begin);
   if (std::ranges::none_of(written, [this](char c) { return is_special(c); })) return;
   const std::string text(written);

@@ -78,7 +78,8 @@ inline Rows read(std::string_view text, const Dialect& dialect) {
 inline std::string difference(std::string_view text,
                               const Dialect& dialect,
                               std::size_t chunk_bytes) {
-  if (text.empty()) return {};
+  const bool has_mark = text.starts_with(byte_order_mark(Encoding::utf_8));
+  if (text.size() == (has_mark ? 3 : 0)) return {};
   EncodingChoice utf_8;
   utf_8.forced = Encoding::utf_8;
   auto source = Source::from_bytes(std::string(text), utf_8);
@@ -88,7 +89,7 @@ inline std::string difference(std::string_view text,
   limits.chunk_rows = 1 + chunk_bytes % 7;
   ChunkReader reader(std::move(*source), dialect, limits);
 
-  const Rows expected = read(text, dialect);
+  const Rows expected = read(has_mark ? text.substr(3) : text, dialect);
   const std::size_t whole = expected.rows.size() - (expected.ends_in_quotes ? 1 : 0);
   std::size_t seen = 0;
   Chunk chunk;
