@@ -359,6 +359,19 @@ Result<std::optional<Path>> find_file(const ConfigSources& sources, const Loader
 
 }  // namespace
 
+std::optional<Terms> ProviderConfig::terms() const {
+  if (!persist_days) return std::nullopt;
+  Terms terms;
+  terms.reason = terms_reason;
+  if (!persist_days->days) {
+    terms.keep = Terms::Keep::unlimited;
+  } else if (*persist_days->days > 0) {
+    terms.keep = Terms::Keep::limited;
+    terms.keep_for = std::chrono::hours(24 * *persist_days->days);
+  }
+  return terms;
+}
+
 std::map<std::string, std::string> process_environment() {
   std::map<std::string, std::string> all;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {

@@ -12,6 +12,7 @@
 #include "core/country.h"
 #include "core/money.h"
 #include "core/result.h"
+#include "core/terms.h"
 #include "ledger/spool.h"
 #include "policy/acceptance.h"
 #include "policy/life_policy.h"
@@ -40,6 +41,12 @@ struct ChainConfig {
   }
 };
 
+/// `persist_days`: a number of days, or "unlimited".
+struct PersistDays {
+  std::optional<std::int64_t> days;  // nullopt: unlimited
+  friend bool operator==(const PersistDays&, const PersistDays&) = default;
+};
+
 /// `[providers.<name>]`: what an operator may change of a provider; empty = what its spec says.
 struct ProviderConfig {
   std::filesystem::path secret_file;  // the first line of this file is the secret
@@ -51,8 +58,11 @@ struct ProviderConfig {
   std::optional<Money> price_single, price_bulk;
   std::optional<bool> bulk;  // false: never use the bulk endpoint
   std::optional<std::chrono::milliseconds> timeout;
-  std::optional<std::int64_t> persist_days;  // the operator's contract, instead of the spec's terms
-  std::string terms_reason;                  // which contract; there whenever persist_days is
+  std::optional<PersistDays> persist_days;  // the operator's contract, instead of the spec's terms
+  std::string terms_reason;                 // which contract; there whenever persist_days is
+
+  /// The operator's terms; nullopt: the spec's hold.
+  [[nodiscard]] std::optional<Terms> terms() const;
 };
 
 /// What happens to a key whose last call is in doubt: the next caller may buy again, counted, or

@@ -396,6 +396,23 @@ struct Type<Money> : Type<std::int64_t> {
 };
 
 template <>
+struct Type<PersistDays> {
+  static std::string allowed(const Row& row) {
+    return Type<std::int64_t>::allowed(row) + ", or \"unlimited\"";
+  }
+  static Value typed(const std::string& text) { return Type<std::int64_t>::typed(text); }
+  static std::optional<PersistDays> take(const Row& row, const Value& value, const Origin& origin) {
+    const auto* text = std::get_if<std::string>(&value);
+    if (text != nullptr && *text == "unlimited") return PersistDays{};
+    const auto number = Type<std::int64_t>::take(row, value, origin);
+    return number ? std::optional(PersistDays{number}) : std::nullopt;
+  }
+  static std::string show(const Row& /*row*/, PersistDays value) {
+    return value.days ? fmt::format("{}", *value.days) : "\"unlimited\"";
+  }
+};
+
+template <>
 struct Type<double> {
   static std::string allowed(const Row& row) { return range_of(row, "a number"); }
   static Value typed(const std::string& text) {

@@ -31,6 +31,7 @@ using ConfigField = std::variant<std::string*,
                                  std::optional<std::int64_t>*,
                                  std::optional<double>*,
                                  std::optional<Money>*,
+                                 std::optional<PersistDays>*,
                                  std::optional<std::chrono::milliseconds>*>;
 
 /// One value that can be set. `*` in the path stands for a name: of a provider or of a country.

@@ -122,7 +122,10 @@ terms = { persist_days = 30, reason = "contract of 2026-01-01" }
   EXPECT_FALSE(google.concurrency);
   EXPECT_EQ(google.bulk, false);
   EXPECT_EQ(google.timeout, milliseconds(3'000));
-  EXPECT_EQ(google.persist_days, 30);
+  ASSERT_TRUE(google.terms());
+  EXPECT_EQ(google.terms()->keep, Terms::Keep::limited);
+  EXPECT_EQ(google.terms()->keep_for, hours(24 * 30));
+  EXPECT_EQ(google.terms()->reason, "contract of 2026-01-01");
 }
 
 TEST_F(ConfigTest, a_flag_beats_the_environment_and_that_the_file) {
@@ -150,7 +153,7 @@ TEST_F(ConfigTest, names_of_providers_and_countries_work_in_every_source) {
   const auto loaded = load_config(sources_);
   ASSERT_TRUE(loaded) << loaded.error().message;
   EXPECT_EQ(loaded->config.providers.at("csv2geo").secret_file, "/run/key");
-  EXPECT_EQ(loaded->config.providers.at("my_own").persist_days, 7);
+  EXPECT_EQ(loaded->config.providers.at("my_own").persist_days, PersistDays{7});
   EXPECT_EQ(loaded->config.providers.at("my_own").base_url, "http://localhost:8080");
   EXPECT_THAT(loaded->config.chain.of(Country('N', 'O')), ElementsAre("places", "nominatim"));
 }
@@ -281,6 +284,19 @@ terms = { persist_days = 30, reason = "contract" }
     return out.substr(out.find('\n'));
   };
   EXPECT_EQ(values(print_config(*loaded)), values(first));
+}
+
+TEST_F(ConfigTest, an_operators_contract_replaces_the_terms_of_the_spec) {
+  EXPECT_FALSE(ProviderConfig{}.terms());
+  sources_.flags = {{"providers.own.terms.persist_days", "unlimited"},
+                    {"providers.own.terms.reason", "ours"}};
+  EXPECT_EQ(load_config(sources_)->config.providers.at("own").terms()->keep,
+            Terms::Keep::unlimited);
+  EXPECT_THAT(print_config(*load_config(sources_)), HasSubstr("persist_days = \"unlimited\""));
+  sources_.flags[0].second = "0";
+  EXPECT_EQ(load_config(sources_)->config.providers.at("own").terms()->keep, Terms::Keep::nothing);
+  sources_.flags[0].second = "for ever";
+  EXPECT_THAT(error(), HasSubstr("a whole number from 0 to 36525, or \"unlimited\""));
 }
 
 TEST_F(ConfigTest, passwords_in_addresses_are_masked) {
