@@ -55,10 +55,14 @@ struct Reader {
 
 std::string_view to_string(AnswerKind kind) {
   switch (kind) {
-    case AnswerKind::match: return "match";
-    case AnswerKind::no_match: return "no_match";
-    case AnswerKind::ambiguous: return "ambiguous";
-    case AnswerKind::rejected: return "rejected";
+    case AnswerKind::match:
+      return "match";
+    case AnswerKind::no_match:
+      return "no_match";
+    case AnswerKind::ambiguous:
+      return "ambiguous";
+    case AnswerKind::rejected:
+      return "rejected";
   }
   return "no_match";
 }
@@ -77,8 +81,15 @@ std::string encode(const Answer& answer) {
     put(out, answer.at->lng_deg);
   }
   if (answer.confidence) put(out, *answer.confidence);
-  for (const auto* text : {&answer.provider, &answer.formatted, &answer.place_id, &answer.house_number,
-                           &answer.street, &answer.unit, &answer.city, &answer.state, &answer.postcode,
+  for (const auto* text : {&answer.provider,
+                           &answer.formatted,
+                           &answer.place_id,
+                           &answer.house_number,
+                           &answer.street,
+                           &answer.unit,
+                           &answer.city,
+                           &answer.state,
+                           &answer.postcode,
                            &answer.reason})
     put_text(out, *text);
   return out;
@@ -99,8 +110,15 @@ std::optional<Answer> decode_answer(std::string_view bytes) {
   }
   if ((flags & kHasConfidence) != 0) answer.confidence = in.take<double>();
   answer.partial = (flags & kPartial) != 0;
-  for (auto* text : {&answer.provider, &answer.formatted, &answer.place_id, &answer.house_number,
-                     &answer.street, &answer.unit, &answer.city, &answer.state, &answer.postcode,
+  for (auto* text : {&answer.provider,
+                     &answer.formatted,
+                     &answer.place_id,
+                     &answer.house_number,
+                     &answer.street,
+                     &answer.unit,
+                     &answer.city,
+                     &answer.state,
+                     &answer.postcode,
                      &answer.reason})
     *text = in.take_text();
   if (!in.ok || answer.kind < AnswerKind::match || answer.kind > AnswerKind::rejected ||

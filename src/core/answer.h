@@ -20,8 +20,8 @@ enum class AnswerKind : std::uint8_t {
 
 std::string_view to_string(AnswerKind kind);
 
-/// One answer. A match has coordinates; a rejected one has them unless they were what was wrong (0,0, out of
-/// range); the others have none.
+/// One answer. A match has coordinates; a rejected one has them unless they were what was wrong
+/// (0,0, out of range); the others have none.
 struct Answer {
   AnswerKind kind = AnswerKind::no_match;
   std::optional<LatLng> at;

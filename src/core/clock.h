@@ -40,7 +40,9 @@ class FakeClock : public Clock {
 struct Deadline {
   Mono at = Mono::max();
   static Deadline never() { return {}; }
-  static Deadline in(std::chrono::milliseconds span, const Clock& clock) { return {clock.now() + span}; }
+  static Deadline in(std::chrono::milliseconds span, const Clock& clock) {
+    return {clock.now() + span};
+  }
   [[nodiscard]] bool has_passed(const Clock& clock) const { return clock.now() >= at; }
   [[nodiscard]] std::chrono::milliseconds left(const Clock& clock) const {
     if (at == Mono::max()) return std::chrono::hours{24};

@@ -9,8 +9,8 @@ namespace {
 
 using enum ErrorCode;
 
-// Exit codes: 1 failure, 2 usage, 3 provider or network down, 5 encoding or CSV, 6 finished with row
-// errors, 7 stopped by a cap (resumable), 8 authentication or configuration at the provider,
+// Exit codes: 1 failure, 2 usage, 3 provider or network down, 5 encoding or CSV, 6 finished with
+// row errors, 7 stopped by a cap (resumable), 8 authentication or configuration at the provider,
 // 130 interrupted (resumable).
 constexpr std::array kRows{
     ErrorRow{usage, "usage", 400, 2, false},
@@ -52,9 +52,12 @@ std::string_view to_string(ErrorCode code) { return row(code).name; }
 
 std::string_view to_string(Billed billed) {
   switch (billed) {
-    case Billed::no: return "no";
-    case Billed::yes: return "yes";
-    case Billed::unknown: return "unknown";
+    case Billed::no:
+      return "no";
+    case Billed::yes:
+      return "yes";
+    case Billed::unknown:
+      return "unknown";
   }
   return "unknown";
 }

@@ -7,7 +7,8 @@
 
 namespace geonce {
 
-/// What can go wrong in service. One row per code in error.cc; spelt the same in JSON, CSV and docs.
+/// What can go wrong in service. One row per code in error.cc; spelt the same in JSON, CSV and
+/// docs.
 enum class ErrorCode : std::uint8_t {
   usage,                 // the command line does not say what to do
   invalid_config,        // a config file, spec file or environment value
@@ -20,8 +21,8 @@ enum class ErrorCode : std::uint8_t {
   bad_csv,               // the input's shape is not what was promised
   io_failed,             // a file or socket of this machine
   disk_full,
-  store_unavailable,     // cannot be reached or opened
-  store_busy,            // locked by somebody else for too long
+  store_unavailable,  // cannot be reached or opened
+  store_busy,         // locked by somebody else for too long
   store_corrupt,
   store_newer,           // made by a newer geonce
   provider_retry,        // transient refusal or fault of the provider
@@ -35,25 +36,27 @@ enum class ErrorCode : std::uint8_t {
   no_provider,           // no provider may be asked for this address
   cache_only_miss,       // the caller forbade paying and nothing is remembered
   deadline_exceeded,
-  interrupted,           // the process is stopping
+  interrupted,  // the process is stopping
   internal,
 };
 
-/// Whether money went to the provider. `unknown` stays in the ledger until a rule or a person settles it.
+/// Whether money went to the provider. `unknown` stays in the ledger until a rule or a person
+/// settles it.
 enum class Billed : std::uint8_t { no = 0, yes = 1, unknown = 2 };
 
 struct ErrorRow {
   ErrorCode code;
   std::string_view name;
   int http_status;
-  int exit_code;    // docs/reference/exit-codes.md
-  bool retryable;   // the same request may succeed later
+  int exit_code;   // docs/reference/exit-codes.md
+  bool retryable;  // the same request may succeed later
 };
 
 struct Error {
   ErrorCode code = ErrorCode::internal;
-  std::string message;  // for a person: what was tried, on what, what to do next. No address, no secret.
-  std::string source;   // the tier or provider that said so
+  /// For a person: what was tried, on what, what to do next. No address, no secret.
+  std::string message;
+  std::string source;  // the tier or provider that said so
   Billed billed = Billed::no;
   std::chrono::milliseconds retry_after{0};  // 0: no hint
 };

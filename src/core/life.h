@@ -4,11 +4,14 @@
 
 namespace geonce {
 
-/// How long an answer lives, as durations from the moment of the commit: only durations cross machines.
+/// How long an answer lives, as durations from the moment of the commit: only durations cross
+/// machines.
 struct Life {
   std::chrono::milliseconds fresh{0};
-  std::chrono::milliseconds stale{0};  // ≥ fresh: may still be served, marked, when nothing better is to be had
-  std::chrono::milliseconds erase{0};  // ≥ stale: gone from everywhere after this. 0: must not be stored at all
+  /// ≥ fresh: until then it may be served, marked, when nothing better is to be had.
+  std::chrono::milliseconds stale{0};
+  /// ≥ stale: gone from everywhere after this. 0: must not be stored at all.
+  std::chrono::milliseconds erase{0};
 };
 
 }  // namespace geonce

@@ -13,7 +13,10 @@ struct Money {
   friend Money operator+(Money a, Money b) { return {a.micro_usd + b.micro_usd}; }
   friend Money operator-(Money a, Money b) { return {a.micro_usd - b.micro_usd}; }
   friend Money operator*(Money a, std::int64_t n) { return {a.micro_usd * n}; }
-  Money& operator+=(Money other) { micro_usd += other.micro_usd; return *this; }
+  Money& operator+=(Money other) {
+    micro_usd += other.micro_usd;
+    return *this;
+  }
 };
 
 /// "$0.0050": at least two decimals, as many as needed.

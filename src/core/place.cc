@@ -6,9 +6,15 @@
 namespace geonce {
 namespace {
 
-constexpr std::array<std::string_view, 9> kWords{"rooftop",  "parcel",   "interpolated",
-                                                 "street",   "postcode", "locality",
-                                                 "region",   "country",  "unknown"};
+constexpr std::array<std::string_view, 9> kWords{"rooftop",
+                                                 "parcel",
+                                                 "interpolated",
+                                                 "street",
+                                                 "postcode",
+                                                 "locality",
+                                                 "region",
+                                                 "country",
+                                                 "unknown"};
 
 }  // namespace
 

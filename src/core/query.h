@@ -7,8 +7,8 @@
 
 namespace geonce {
 
-/// What a caller asks, as it was spelt: free text, or fields, or both (fields win where they speak).
-/// Views: the bytes belong to the caller. UTF-8.
+/// What a caller asks, as it was spelt: free text, or fields, or both (fields win where they
+/// speak). Views: the bytes belong to the caller. UTF-8.
 struct QueryView {
   std::string_view text;
   std::string_view house_number, road, unit, city, state, postcode;
@@ -18,8 +18,9 @@ struct QueryView {
   std::string_view language;               // changes the answer, so it is in the key when set
 
   [[nodiscard]] bool is_structured() const {
-    return !(house_number.empty() && road.empty() && unit.empty() && city.empty() && state.empty() &&
-             postcode.empty() && house.empty() && po_box.empty() && suburb.empty());
+    return !(house_number.empty() && road.empty() && unit.empty() && city.empty() &&
+             state.empty() && postcode.empty() && house.empty() && po_box.empty() &&
+             suburb.empty());
   }
 };
 
@@ -31,7 +32,8 @@ struct Query {
   Country country;
   std::string language;
 
-  /// The view's text trimmed and in NFC: what a provider is sent (never the canonical form); `country_text`, if any, must have been resolved into `country`.
+  /// The view's text trimmed and in NFC: what a provider is sent (never the canonical form);
+  /// `country_text`, if any, must have been resolved into `country`.
   static Query from(const QueryView& view);
   [[nodiscard]] QueryView view() const;
   /// One line for providers that take free text: `text` with what the fields say beyond it, or the

@@ -20,7 +20,8 @@ class [[nodiscard]] Result : public tl::expected<T, Error> {
 /// `return fail(ErrorCode::not_found, "no entry {}", key);`
 template <class... Args>
 tl::unexpected<Error> fail(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
-  return tl::unexpected<Error>(Error{code, fmt::format(format, std::forward<Args>(args)...), {}, {}, {}});
+  return tl::unexpected<Error>(
+      Error{code, fmt::format(format, std::forward<Args>(args)...), {}, {}, {}});
 }
 
 /// Passes an error on to a caller that returns another `Result`.

@@ -10,7 +10,8 @@
 namespace geonce {
 
 Uuid make_uuid(const Clock& clock) {
-  // 48 bits of time, then a counter's 12 bits so that ids of one millisecond still sort, then chance.
+  // 48 bits of time, then a counter's 12 bits so that ids of one millisecond still sort, then
+  // chance.
   static std::mutex mutex;
   static UtcMs last_ms = 0;
   static std::uint16_t counter = 0;
@@ -41,8 +42,7 @@ Uuid make_uuid(const Clock& clock) {
 }
 
 std::string to_string(const Uuid& uuid) {
-  std::string hex =
-      to_hex({reinterpret_cast<const char*>(uuid.bytes.data()), uuid.bytes.size()});
+  std::string hex = to_hex({reinterpret_cast<const char*>(uuid.bytes.data()), uuid.bytes.size()});
   for (const std::size_t at : {20U, 16U, 12U, 8U}) hex.insert(at, 1, '-');
   return hex;
 }

@@ -33,8 +33,9 @@ struct HttpResponse {
 
 /// How a transfer ended, from the point of view of the bill.
 enum class TransferEnd {
-  complete,  // status, headers and the whole body were read. A gzip stream that ends early inside a whole
-             // body is not noticed here: the reader of the body must be able to tell a cut one.
+  complete,  // status, headers and the whole body were read. A gzip stream that ends early inside a
+             // whole body is not noticed here: the reader of the body must be able to tell a cut
+             // one.
   not_sent,  // no byte of the request reached the peer
   lost,      // anything else: the peer may have worked and billed
 };
@@ -45,8 +46,9 @@ struct Transfer {
   std::string error;      // of the others; no URL, no secret
 };
 
-/// Runs calls on one thread of its own with libcurl's multi interface. Thread-safe. Never sends a request
-/// twice: a reused connection that closes is `lost`, not retried (CURLOPT_PREREQFUNCTION guard).
+/// Runs calls on one thread of its own with libcurl's multi interface. Thread-safe. Never sends a
+/// request twice: a reused connection that closes is `lost`, not retried (CURLOPT_PREREQFUNCTION
+/// guard).
 class HttpClient {
  public:
   virtual ~HttpClient() = default;
