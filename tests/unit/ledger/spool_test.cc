@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -16,8 +18,29 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+namespace {
+
+/// What this binary's fdatasync does: counts, waits where a test says so, fails where a test says
+/// so.
+std::atomic<int> sync_calls{0};
+std::atomic<bool> sync_fails{false};
+std::function<void()> before_sync;  // set while no spool is in use
+
+}  // namespace
+
+extern "C" int fdatasync(int fd) {
+  ++sync_calls;
+  if (before_sync) before_sync();
+  if (sync_fails) {
+    errno = EIO;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_fdatasync, fd));
+}
 
 namespace geonce {
 namespace {
@@ -603,6 +626,65 @@ TEST_F(SpoolTest, takes_records_from_many_threads_at_once) {
     EXPECT_EQ(dead[0].damage, "");
     EXPECT_THAT(dead[0].marked, ::testing::UnorderedElementsAreArray(open_marks));
     EXPECT_GE(dead[0].responses.size(), open_responses);
+  }
+}
+
+TEST_F(SpoolTest, writes_that_meet_share_one_sync) {
+  constexpr std::size_t kWriters = 12;
+  const OwnerId owner = id();
+  auto spool = open(owner, SpoolSync::batch);
+  const auto intents = ids(kWriters);
+  const auto head = fs::file_size(file_of(owner));
+  ASSERT_TRUE(spool->mark_sent({intents.data(), 1}));
+  const auto record = fs::file_size(file_of(owner)) - head;
+
+  sync_calls = 0;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{60};
+  // The first writer's sync begins when all the others have written.
+  before_sync = [&] {
+    while (fs::file_size(file_of(owner)) < head + kWriters * record &&
+           std::chrono::steady_clock::now() < until)
+      std::this_thread::yield();
+  };
+  {
+    std::vector<std::jthread> writers;
+    for (std::size_t i = 1; i < kWriters; ++i)
+      writers.emplace_back([&, i] { ASSERT_TRUE(spool->mark_sent({&intents[i], 1})); });
+  }
+  before_sync = nullptr;
+  EXPECT_EQ(sync_calls, 2) << "one for the first, one for all who came meanwhile";
+
+  auto careful = open(id(), SpoolSync::always);
+  sync_calls = 0;
+  for (const auto& intent : intents) ASSERT_TRUE(careful->mark_sent({&intent, 1}));
+  EXPECT_EQ(sync_calls, kWriters);
+
+  auto quick = open(id(), SpoolSync::none);
+  sync_calls = 0;
+  for (const auto& intent : intents) ASSERT_TRUE(quick->mark_sent({&intent, 1}));
+  EXPECT_EQ(sync_calls, 0);
+}
+
+TEST_F(SpoolTest, forbids_every_further_call_once_a_sync_has_failed) {
+  for (const auto sync : {SpoolSync::always, SpoolSync::batch}) {
+    const OwnerId owner = id();
+    const auto intents = ids(3);
+    {
+      auto spool = open(owner, sync);
+      ASSERT_TRUE(spool->mark_sent({intents.data(), 1}));
+      sync_fails = true;
+      const auto failed = spool->mark_sent({&intents[1], 1});
+      sync_fails = false;
+      ASSERT_FALSE(failed);
+      EXPECT_EQ(failed.error().code, ErrorCode::io_failed);
+      // The kernel may have dropped the page and report success from now on.
+      EXPECT_FALSE(spool->mark_sent({&intents[2], 1}));
+      EXPECT_FALSE(spool->append(response_to({intents[0]})));
+      EXPECT_FALSE(spool->settled(intents));
+    }
+    const auto dead = adopt();
+    ASSERT_EQ(dead.size(), 1U) << "the file is left for whoever can read it";
+    EXPECT_THAT(dead[0].marked, ElementsAre(intents[0], intents[1]));
   }
 }
 
