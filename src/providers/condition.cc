@@ -67,7 +67,7 @@ bool is_only_postcode(const Query& query) {
 
 }  // namespace
 
-bool Condition::holds(const Subject& subject) const {
+bool Condition::holds(const Evidence& subject) const {
   if (!status.empty() && std::ranges::none_of(status, [&](StatusRange range) {
         return subject.status >= range.first && subject.status <= range.last;
       }))

@@ -16,7 +16,7 @@ struct StatusRange {
 };
 
 /// What a rule looks at.
-struct Subject {
+struct Evidence {
   int status = 0;
   const boost::json::value* body = nullptr;  // null: the body is no JSON
   std::string_view text;                     // the body as it came; empty for an item of a batch
@@ -42,7 +42,7 @@ struct Condition {
   std::vector<std::string> text;  // the whole body contains one of them, in any case
   bool asked_postcode = false;    // the query was nothing but a postcode
 
-  [[nodiscard]] bool holds(const Subject& subject) const;
+  [[nodiscard]] bool holds(const Evidence& subject) const;
 };
 
 }  // namespace geonce

@@ -123,7 +123,7 @@ class Reader {
       : spec_(spec), response_(response), price_(price) {}
 
   /// The whole judgement of one body or item.
-  [[nodiscard]] Outcome judge(const Reading& reading, const Subject& subject) const {
+  [[nodiscard]] Outcome judge(const Reading& reading, const Evidence& subject) const {
     const auto some_holds = [&](const std::vector<Condition>& rules) {
       // A rule without a status speaks of answers, not of errors.
       return std::ranges::any_of(rules, [&](const Condition& rule) {
@@ -142,7 +142,7 @@ class Reader {
 
   /// What the error rules and the status say; nullopt: nothing against reading the body.
   [[nodiscard]] std::optional<Outcome> refusal(const Reading& reading,
-                                               const Subject& subject) const {
+                                               const Evidence& subject) const {
     for (const ErrorRule& rule : reading.errors)
       if (rule.when.holds(subject)) {
         Outcome outcome = refused(rule.failure, rule.reason, subject);
@@ -221,7 +221,7 @@ class Reader {
   /// A definite "no", or `unknown` where a fault may have come after the work was done.
   [[nodiscard]] Outcome refused(FailureClass failure,
                                 std::string_view reason,
-                                const Subject& subject) const {
+                                const Evidence& subject) const {
     Outcome outcome = blank(OutcomeKind::refused);
     outcome.failure = failure;
     outcome.reason =
@@ -240,7 +240,7 @@ class Reader {
     outcome.billed = price_ == Money{} ? Billed::no : billed;
   }
 
-  [[nodiscard]] std::optional<milliseconds> delay_hint(const Subject& subject) const {
+  [[nodiscard]] std::optional<milliseconds> delay_hint(const Evidence& subject) const {
     const auto hint = body_delay(spec_, subject.body);
     return hint ? hint : header_delay(spec_, response_);
   }
@@ -254,7 +254,7 @@ class Reader {
   }
 
   /// The best candidate of a proper answer, or no-match where the list of candidates is empty.
-  [[nodiscard]] Outcome candidate(const Reading& reading, const Subject& subject) const {
+  [[nodiscard]] Outcome candidate(const Reading& reading, const Evidence& subject) const {
     if (!reading.expect.holds(subject)) return unreadable(misshapen_);
     const json::value* item = subject.body;
     if (!reading.items.empty()) {
@@ -273,7 +273,7 @@ class Reader {
     Answer& answer = outcome.answer;
     answer.kind = AnswerKind::match;
     answer.at = *at;
-    const Subject inside{subject.status, item, {}, subject.asked};
+    const Evidence inside{subject.status, item, {}, subject.asked};
     const auto rule = std::ranges::find_if(
         reading.precision, [&](const PrecisionRule& r) { return r.when.holds(inside); });
     if (rule != reading.precision.end()) answer.precision = rule->as;
@@ -441,7 +441,7 @@ std::optional<Outcome> refusal_of(const Spec& spec,
                                   const Reader& reader,
                                   const HttpResponse& response,
                                   const Items& items) {
-  const Subject whole{response.status, items.body ? &*items.body : nullptr, items.text, nullptr};
+  const Evidence whole{response.status, items.body ? &*items.body : nullptr, items.text, nullptr};
   if (auto refused = reader.refusal(spec.reading, whole)) return refused;
   if (items.unreadable) return reader.unreadable(*items.unreadable);
   return std::nullopt;
@@ -502,7 +502,7 @@ Outcome judge_item(const Spec& spec,
                    const Query& asked) {
   if (item == nullptr) return reader.unreadable("the answer has nothing for this address");
   const Bulk& bulk = *spec.bulk;
-  Subject subject{response.status, item, {}, &asked};
+  Evidence subject{response.status, item, {}, &asked};
   if (bulk.status) {
     const auto* value = bulk.status->find(*item);
     const auto number = value != nullptr ? plain_number(*value) : std::nullopt;

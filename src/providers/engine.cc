@@ -198,7 +198,7 @@ Result<HttpRequest> build_request(const Spec& spec,
                                   std::span<const ProviderAsk> asks,
                                   bool bulk) {
   GEONCE_EXPECTS(bulk ? spec.bulk.has_value() && !asks.empty() : asks.size() == 1);
-  const Request& form = bulk ? spec.bulk->request : spec.ask;
+  const RequestForm& form = bulk ? spec.bulk->request : spec.ask;
   const Query& query = asks[0].query;
   const Filling filling{&query, settings.secret, asks[0].ref, spec.ascii};
   const bool as_fields = !bulk && spec.fields && query.view().is_structured() &&

@@ -630,8 +630,8 @@ milliseconds read_timeout(Table& table, milliseconds otherwise) {
   return seconds ? milliseconds{*seconds * 1'000} : otherwise;
 }
 
-Request read_request(Table& table, milliseconds timeout) {
-  Request request;
+RequestForm read_request(Table& table, milliseconds timeout) {
+  RequestForm request;
   request.url = read_url(table);
   request.query = table.named_templates("query");
   request.headers = table.named_templates("headers");
@@ -691,8 +691,8 @@ bool uses(const JsonTemplate& value, Word word) {
   return false;
 }
 
-Request read_ask(Table& table, std::optional<FieldsRequest>& fields) {
-  Request request = read_request(table, milliseconds{8'000});
+RequestForm read_ask(Table& table, std::optional<FieldsRequest>& fields) {
+  RequestForm request = read_request(table, milliseconds{8'000});
   request.form = table.named_templates("form");
   if (const auto* node = table.find("json"))
     request.json = read_json_template(table, "json", *node);
@@ -875,7 +875,7 @@ bool is_name(std::string_view name) {
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
 }
 
-bool uses(const Request& request, Word word) {
+bool uses(const RequestForm& request, Word word) {
   return request.url.uses(word) || any_uses(request.query, word) ||
          any_uses(request.headers, word) || any_uses(request.form, word) ||
          (request.json && uses(*request.json, word));

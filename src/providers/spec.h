@@ -26,7 +26,7 @@ namespace geonce {
 /// Parts of a query, as `needs` and `drops` name them.
 using QueryPart = std::string Query::*;
 
-struct Request {
+struct RequestForm {
   std::string method = "GET";
   Template url;
   NamedTemplates query, headers, form;
@@ -83,7 +83,7 @@ struct Reading {
 
 struct Bulk {
   std::size_t max = 0;
-  Request request;
+  RequestForm request;
   std::vector<std::vector<QueryPart>> needs;  // empty: anything goes
   std::vector<QueryPart> carries;             // with `needs`: a query with other parts goes singly
   std::size_t max_chars = 0;                  // characters of an address in one line; 0: no limit
@@ -136,7 +136,7 @@ struct Spec {
   std::string delay_header = "retry-after";
   std::optional<Pointer> delay_at;  // seconds, in the body
   std::string request_id_header;
-  Request ask;
+  RequestForm ask;
   std::optional<FieldsRequest> fields;
   Reading reading;
   std::optional<Bulk> bulk;
