@@ -143,8 +143,15 @@ std::string check(const Spec& spec, const SavedResponse& response) {
     });
     transfer.response.headers.emplace_back(std::move(lower), value);
   }
-  if (response.bulk && spec.bulk) return json::serialize(check_bulk(spec, response, transfer));
   json::object out;
+  if (response.bulk && !spec.bulk) {
+    out["outcome"] = "error";
+    out["class"] = to_string(FailureClass::fatal);
+    out["reason"] = "this provider has no bulk endpoint";
+    out["cache"] = "none";
+    return json::serialize(out);
+  }
+  if (response.bulk) return json::serialize(check_bulk(spec, response, transfer));
   describe(decode(spec, transfer, std::vector<ProviderAsk>(1), false).front(), spec, out);
   return json::serialize(out);
 }

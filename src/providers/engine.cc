@@ -13,8 +13,6 @@ namespace {
 
 namespace json = boost::json;
 
-bool is_said(const Query& query, QueryPart part) { return !(query.*part).empty(); }
-
 /// Some list of `needs` is there in full, and no part would be left behind.
 bool fits_fields(const Query& query,
                  const std::vector<std::vector<QueryPart>>& needs,
@@ -28,11 +26,15 @@ bool fits_fields(const Query& query,
                               &Query::house,
                               &Query::po_box,
                               &Query::suburb};
-  if (!query.text.empty()) return false;
+  const bool text_is_street = !query.text.empty() && street_line(query) == query.text;
+  if (!query.text.empty() && !text_is_street) return false;
+  const auto is_said = [&](QueryPart part) {
+    return !(query.*part).empty() || (part == &Query::road && text_is_street);
+  };
   for (const QueryPart part : kParts)
-    if (is_said(query, part) && std::ranges::find(carries, part) == carries.end()) return false;
+    if (is_said(part) && std::ranges::find(carries, part) == carries.end()) return false;
   return needs.empty() || std::ranges::any_of(needs, [&](const auto& parts) {
-           return std::ranges::all_of(parts, [&](QueryPart part) { return is_said(query, part); });
+           return std::ranges::all_of(parts, is_said);
          });
 }
 

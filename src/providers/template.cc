@@ -30,11 +30,6 @@ constexpr std::array<std::pair<std::string_view, Word>, 16> kWords{
      {"secret", Word::secret},
      {"ref", Word::ref}}};
 
-std::string street_of(const Query& query) {
-  if (query.house_number.empty() || query.road.empty()) return query.house_number + query.road;
-  return query.house_number + " " + query.road;
-}
-
 std::string meaning(Word word, const Filling& filling) {
   if (word == Word::secret) return std::string(filling.secret);
   if (word == Word::ref) return std::string(filling.ref);
@@ -45,7 +40,7 @@ std::string meaning(Word word, const Filling& filling) {
     case Word::address:
       return address_line(query, filling.ascii);
     case Word::street:
-      return said(street_of(query));
+      return said(street_line(query));
     case Word::house_number:
       return said(query.house_number);
     case Word::road:
@@ -142,6 +137,21 @@ std::optional<json::value> fill(const JsonTemplate& tree, const Filling& filling
 
 std::string address_line(const Query& query, bool ascii) {
   return ascii ? in_ascii(query.one_line()) : query.one_line();
+}
+
+std::string street_line(const Query& query) {
+  if (!query.road.empty() || !query.house_number.empty()) {
+    if (query.house_number.empty() || query.road.empty()) return query.house_number + query.road;
+    return query.house_number + " " + query.road;
+  }
+  const bool has_locality = !query.city.empty() || !query.postcode.empty();
+  if (!has_locality || query.text.find_first_of(",\n") != std::string::npos) return {};
+  const auto lower = [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  };
+  const bool names_city =
+      !query.city.empty() && !std::ranges::search(query.text, query.city, {}, lower, lower).empty();
+  return names_city ? std::string() : query.text;
 }
 
 std::string percent_encoded(std::string_view text) {

@@ -76,6 +76,11 @@ std::optional<boost::json::value> fill(const JsonTemplate& json, const Filling& 
 /// The query in one line, as `{address}` sends it.
 std::string address_line(const Query& query, bool ascii);
 
+/// House number and road, as `{street}` sends them: from the fields, or from the text of a query
+/// that has its locality in fields beside it (a text with a comma, or that names the city, is more
+/// than a street).
+std::string street_line(const Query& query);
+
 /// For URLs: everything but the unreserved characters of RFC 3986 as %XX.
 std::string percent_encoded(std::string_view text);
 
