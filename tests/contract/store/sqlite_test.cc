@@ -17,10 +17,10 @@ class SqliteWorld final : public StoreWorld {
   TempDir folder_;
 };
 
-const StoreFactory kSqlite{"sqlite", [] { return std::make_unique<SqliteWorld>(); }};
-
 }  // namespace
 
-INSTANTIATE_TEST_SUITE_P(kinds, Store, testing::Values(kSqlite), kind_of);
+StoreFactory sqlite_factory() {
+  return {"sqlite", [] { return std::make_unique<SqliteWorld>(); }};
+}
 
 }  // namespace geonce::contract

@@ -22,7 +22,8 @@ class StoreWorld {
   virtual Result<std::unique_ptr<geonce::Store>> open(Clock* clock) = 0;
 };
 
-/// One kind of store. A new kind adds a file that instantiates the suites with its own factory.
+/// One kind of store. A new kind adds its factory in a file of its own, and a line in
+/// kinds_test.cc.
 struct StoreFactory {
   std::string kind;
   std::function<std::unique_ptr<StoreWorld>()> make;
@@ -32,6 +33,8 @@ inline void PrintTo(const StoreFactory& factory, std::ostream* out) { *out << fa
 inline std::string kind_of(const testing::TestParamInfo<StoreFactory>& info) {
   return info.param.kind;
 }
+
+std::vector<StoreFactory> store_kinds();
 
 using namespace std::chrono_literals;
 using Verdict = Taken::Verdict;

@@ -1,0 +1,213 @@
+// How many durable answers a second does the embedded store take from callers who each wait for
+// their own, and how fast does it find what a batch asks?
+//
+//   bench_store [rows] [seconds] [folder]      default 1000000 rows, 5 s each, a new folder in
+//   TMPDIR
+//
+// The disk decides: a folder on tmpfs measures the CPU alone.
+#include "store/store.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace geonce;
+using Clock_ = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+constexpr std::size_t kChunk = 4096;
+
+/// The n-th of a run's addresses, spread as digests are.
+Slot slot_of(std::uint64_t n) {
+  Slot slot;
+  std::uint64_t state = n * 0x9E3779B97F4A7C15U + 1;
+  for (std::size_t at = 0; at < slot.key.bytes.size(); at += sizeof state) {
+    state += 0x9E3779B97F4A7C15U;
+    std::uint64_t mixed = (state ^ (state >> 30U)) * 0xBF58476D1CE4E5B9U;
+    mixed = (mixed ^ (mixed >> 27U)) * 0x94D049BB133111EBU;
+    mixed ^= mixed >> 31U;
+    std::memcpy(slot.key.bytes.data() + at, &mixed, sizeof mixed);
+  }
+  return slot;
+}
+
+std::shared_ptr<const Answer> example(std::uint64_t number) {
+  Answer answer;
+  answer.kind = AnswerKind::match;
+  answer.at = LatLng{41.88, -87.63};
+  answer.precision = Precision::rooftop;
+  answer.confidence = 0.9;
+  answer.provider = "example";
+  answer.country = Country('U', 'S');
+  answer.house_number = std::to_string(number % 9'999);
+  answer.street = "W Example Boulevard";
+  answer.city = "Chicago";
+  answer.state = "IL";
+  answer.postcode = "60612";
+  answer.formatted = answer.house_number + " W Example Boulevard, Chicago, IL 60612, USA";
+  answer.place_id = "ChIJ-example-" + std::to_string(number);
+  return std::make_shared<const Answer>(std::move(answer));
+}
+
+template <class T>
+T must(Result<T> result) {
+  if (result) return std::move(*result);
+  std::fprintf(stderr, "%s\n", result.error().message.c_str());
+  std::exit(1);
+}
+
+CommitRequest answer_for(std::uint64_t n) {
+  CommitRequest request;
+  request.slot = slot_of(n);
+  request.gen = 1;
+  request.answer = example(n);
+  request.life = {
+      std::chrono::hours{24 * 180}, std::chrono::hours{24 * 360}, std::chrono::hours{24 * 720}};
+  request.query_json =
+      R"({"text":"1234 West Example Boulevard, Chicago, IL 60612","country":"US"})";
+  request.pre_image =
+      "n1\0p\0us\0il\0"
+      "60612\0chicago\0w example blvd\0"
+      "1234\0\0\0";
+  return request;
+}
+
+std::unique_ptr<Store> open(const std::string& path, std::size_t cache_bytes) {
+  SqliteOptions options;
+  options.path = path;
+  options.cache_bytes = cache_bytes;
+  return must(open_sqlite_store(options));
+}
+
+Seconds cpu() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
+}
+
+void report(const char* what, double count, Clock_::time_point start, Seconds cpu_start) {
+  const Seconds span = Clock_::now() - start;
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  std::printf("%-52s %9.0f /s  %5.2f us CPU each  peak %ld MiB\n",
+              what,
+              count / span.count(),
+              (cpu() - cpu_start).count() * 1e6 / count,
+              usage.ru_maxrss / 1024);
+  std::fflush(stdout);
+}
+
+void fill(Store& store, std::uint64_t rows) {
+  const auto start = Clock_::now();
+  const auto cpu_start = cpu();
+  for (std::uint64_t first = 0; first < rows; first += kChunk) {
+    std::vector<CommitRequest> requests;
+    for (std::uint64_t n = first; n < std::min(rows, first + kChunk); ++n)
+      requests.push_back(answer_for(n));
+    (void)must(store.commit(requests, Deadline::never()));
+  }
+  report("filled, 4,096 a transaction", static_cast<double>(rows), start, cpu_start);
+}
+
+/// Chunks of 4,096 keys, by chance over all rows or in the order they were stored in.
+void read(Store& store, std::uint64_t rows, bool in_order, Seconds span) {
+  std::mt19937_64 chance(7);
+  std::vector<Slot> slots(kChunk);
+  std::uint64_t next = 0;
+  double count = 0;
+  const auto start = Clock_::now();
+  const auto cpu_start = cpu();
+  while (Clock_::now() - start < span) {
+    for (Slot& slot : slots) slot = slot_of(in_order ? next++ % rows : chance() % rows);
+    for (const auto& found : must(store.find(slots, Deadline::never())))
+      if (!found) std::abort();
+    count += kChunk;
+  }
+  report(
+      in_order ? "found, chunks of 4,096 in the order stored" : "found, chunks of 4,096 by chance",
+      count,
+      start,
+      cpu_start);
+}
+
+/// `threads` callers, each waiting for its own answer to be durable before it goes on to the next.
+void write(Store& store, std::uint64_t first, unsigned threads, bool with_take, Seconds span) {
+  std::atomic<std::uint64_t> next{first};
+  const auto chain = std::make_shared<const std::vector<std::string>>(1, "example");
+  const auto start = Clock_::now();
+  const auto cpu_start = cpu();
+  {
+    std::vector<std::jthread> running;
+    for (unsigned t = 0; t < threads; ++t)
+      running.emplace_back([&] {
+        while (Clock_::now() - start < span) {
+          auto request = answer_for(next++);
+          if (with_take) {
+            TakeRequest ask;
+            ask.slot = request.slot;
+            ask.intent = make_uuid(system_clock());
+            ask.chain = chain;
+            ask.query_json = request.query_json;
+            ask.pre_image = request.pre_image;
+            const auto taken = must(store.take({&ask, 1}, Deadline::never())).front();
+            if (taken.verdict != Taken::Verdict::send) std::abort();
+            request.fence = taken.fence;
+            request.gen = taken.gen;
+            request.call =
+                CallRecord{ask.intent, "example", 200, "", "", Billed::yes, 1, Money{5'000}};
+          }
+          if (!must(store.commit({&request, 1}, Deadline::never())).front().stored) std::abort();
+        }
+      });
+  }
+  const auto label = std::to_string(threads) + (with_take ? " callers: take and commit, durable"
+                                                          : " callers: commit, durable");
+  report(label.c_str(), static_cast<double>(next - first), start, cpu_start);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::uint64_t rows = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1'000'000;
+  const Seconds span{argc > 2 ? std::atof(argv[2]) : 5};
+  auto folder = argc > 3 ? std::filesystem::path(argv[3]) : std::filesystem::temp_directory_path();
+  folder /= "geonce-bench-" + std::to_string(::getpid());
+  std::filesystem::create_directories(folder);
+  const auto path = (folder / "geonce.db").string();
+  {
+    auto store = open(path, 16U << 20U);
+    fill(*store, rows);
+  }
+  std::printf("%.0f bytes a row\n",
+              static_cast<double>(std::filesystem::file_size(path)) / static_cast<double>(rows));
+  for (const std::size_t mib : {4U, 16U}) {
+    auto store = open(path, mib << 20U);
+    std::printf("cache %zu MiB a connection\n", mib);
+    read(*store, rows, false, span);
+    read(*store, rows, true, span);
+  }
+  auto store = open(path, 16U << 20U);
+  std::uint64_t first = rows;
+  for (const unsigned threads : {1U, 16U, 64U})
+    for (const bool with_take : {false, true}) {
+      write(*store, first, threads, with_take, span);
+      first += 100'000'000;
+    }
+  store.reset();
+  std::filesystem::remove_all(folder);
+}
