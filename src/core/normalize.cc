@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/normalize_grammar.h"
+#include "core/normalize_north_america.h"
 
 namespace geonce {
 namespace {
@@ -64,15 +65,47 @@ Result<void> read_language(std::string_view language, std::string& options) {
   return {};
 }
 
+/// A text in tokens.
+struct Reading {
+  Tokens tokens;
+  Parts parts;
+};
+
+void clear(Canonical& canonical) {
+  canonical.mode = Mode::unparsed;
+  canonical.quality = Quality::none;
+  for (auto* field : {&canonical.admin,
+                      &canonical.postcode,
+                      &canonical.locality,
+                      &canonical.road,
+                      &canonical.house,
+                      &canonical.unit,
+                      &canonical.box,
+                      &canonical.extra,
+                      &canonical.options})
+    field->clear();
+}
+
+/// `…, NV 89501 USA`: behind a postcode or state, or by a name that no street has.
+bool may_end_without_comma(const Token& before, std::string_view name, Country hint) {
+  if (name == "usa" || name == "united states of america" || name == "uk") return true;
+  if (before.has_digit() && before.size() >= 3) return true;
+  const auto code = hint.code();
+  const bool has_short_states = code == "US" || code == "CA" || code == "AU";
+  return has_short_states && !before.has_digit() && before.size() <= 3;
+}
+
 }  // namespace
 
 struct Normalizer::State {
   TextFolder folder;
   std::string folded;
-  Tokens tokens;
-  Parts parts;
+  Reading source;  // the query
+  Reading line;    // the canonical line
+  NorthAmericanGrammar north_america;
   PlainGrammar plain;
   Canonical out;
+  Canonical again;    // what the line of `out` reads as
   std::string bytes;  // the pre-image
 
   Result<void> run(const QueryView& query);
@@ -81,17 +114,18 @@ struct Normalizer::State {
                           Diacritics diacritics,
                           TokenRules rules,
                           Range& range);
-  Result<Country> take_country(Country hint);
-  [[nodiscard]] Country named(Range range);
-  [[nodiscard]] bool may_end_without_comma(std::size_t end,
-                                           std::string_view name,
-                                           Country hint) const;
+  Result<Country> take_country(Reading& reading, Country hint);
+  [[nodiscard]] Country named(std::string_view name);
+  void free_text(Reading& reading, bool parse, Canonical& into);
+  bool read_line();
+  void settle();
 };
 
 Result<void> Normalizer::State::read_field(std::string_view field,
                                            Diacritics diacritics,
                                            TokenRules rules,
                                            Range& range) {
+  Tokens& tokens = source.tokens;
   range.first = range.last = tokens.size();
   if (field.empty()) return {};
   if (auto done = folder.fold(field, diacritics, folded); !done) return done;
@@ -101,7 +135,8 @@ Result<void> Normalizer::State::read_field(std::string_view field,
 }
 
 Result<void> Normalizer::State::read(const QueryView& query, Country country) {
-  tokens.clear();
+  source.tokens.clear();
+  Parts& parts = source.parts;
   const auto diacritics = diacritics_of(country);
   const auto rules = token_rules_of(country);
   if (auto done = read_field(query.text, diacritics, rules, parts.text); !done) return done;
@@ -120,8 +155,7 @@ Result<void> Normalizer::State::read(const QueryView& query, Country country) {
   return {};
 }
 
-Country Normalizer::State::named(Range range) {
-  const auto name = tokens.view(range.first, range.last);
+Country Normalizer::State::named(std::string_view name) {
   if (const auto country = country_named(name); country.is_known()) return country;
   for (const char c : name) {
     if (static_cast<unsigned char>(c) < 0x80) continue;
@@ -132,22 +166,11 @@ Country Normalizer::State::named(Range range) {
   return {};
 }
 
-/// `…, NV 89501 USA`: behind a postcode or state, or by a name that no street has.
-bool Normalizer::State::may_end_without_comma(std::size_t end,
-                                              std::string_view name,
-                                              Country hint) const {
-  if (name == "usa" || name == "united states of america" || name == "uk") return true;
-  const auto& before = tokens[end - 1];
-  if (before.has_digit() && before.size() >= 3) return true;
-  const auto code = hint.code();
-  const bool has_short_states = code == "US" || code == "CA" || code == "AU";
-  return has_short_states && !before.has_digit() && before.size() <= 3;
-}
-
 /// Takes a country off the end of the free text as long as there is one.
-Result<Country> Normalizer::State::take_country(Country hint) {
+Result<Country> Normalizer::State::take_country(Reading& reading, Country hint) {
   constexpr std::size_t kLongestName = 7;
-  auto& [first, last] = parts.text;
+  const Tokens& tokens = reading.tokens;
+  auto& [first, last] = reading.parts.text;
   for (;;) {
     if (last - first < 2) return hint;
     std::size_t segment = last - 1;
@@ -160,9 +183,10 @@ Result<Country> Normalizer::State::take_country(Country hint) {
         if (at == first) continue;
         const bool whole = at == segment;
         const auto name = tokens.view(at, last);
-        found = named({at, last});
+        found = named(name);
         if (!found.is_known() && hint.is_known() && is_code_of(name, hint)) found = hint;
-        if (found.is_known() && !whole && !may_end_without_comma(at, name, hint)) found = Country();
+        if (found.is_known() && !whole && !may_end_without_comma(tokens[at - 1], name, hint))
+          found = Country();
         if (found.is_known()) {
           begin = at;
           break;
@@ -184,6 +208,53 @@ Result<Country> Normalizer::State::take_country(Country hint) {
   }
 }
 
+void Normalizer::State::free_text(Reading& reading, bool parse, Canonical& into) {
+  clear(into);
+  if (!NorthAmericanGrammar::speaks_for(into.country)) {
+    plain.free_text(reading.tokens, reading.parts.text, into);
+  } else if (parse) {
+    north_america.free_text(reading.tokens, reading.parts.text, into);
+  } else {
+    north_america.unparsed(reading.tokens, reading.parts.text, into);
+  }
+}
+
+/// Reads the line of `out` into `again`. False: it cannot be read.
+bool Normalizer::State::read_line() {
+  folded = one_line(out);  // its letters are folded already
+  line.tokens.clear();
+  tokenize(folded, token_rules_of(out.country), line.tokens);
+  line.parts.text = {0, line.tokens.size()};
+  const auto country = take_country(line, out.country);
+  if (!country || *country != out.country) return false;
+  again.country = out.country;
+  free_text(line, true, again);
+  return true;
+}
+
+/// A reading counts when its own line reads back as the same; else the text stays in one piece.
+/// Thus normalising twice is normalising once, whatever the text.
+void Normalizer::State::settle() {
+  constexpr int kMostRounds = 4;
+  Canonical in_one_piece;
+  for (int round = 0; round < kMostRounds; ++round) {
+    bool readable = read_line();
+    if (readable && again == out) return;
+    if (out.mode != Mode::unparsed) {
+      free_text(source, false, out);
+      if (out == in_one_piece) return;
+      readable = read_line();
+      if (readable && again == out) return;
+    }
+    if (!readable) return;
+    // The line has lost the text's stops and hyphens, and reads otherwise for it: then the line's
+    // reading is tried.
+    in_one_piece = out;
+    std::swap(out, again);
+    std::swap(source, line);
+  }
+}
+
 Result<void> Normalizer::State::run(const QueryView& query) {
   const std::size_t size = query.text.size() + query.house_number.size() + query.road.size() +
                            query.unit.size() + query.city.size() + query.state.size() +
@@ -199,35 +270,29 @@ Result<void> Normalizer::State::run(const QueryView& query) {
     if (named_country->is_known()) country = *named_country;
   }
   // The country decides how letters are read, and the text may name it: then it is read again.
-  for (bool again = true; again;) {
+  for (bool as_named = false; !as_named;) {
     if (auto done = read(query, country); !done) return done;
-    auto found = take_country(country);
+    auto found = take_country(source, country);
     if (!found) return fail(found.error());
-    again = *found != country;
+    as_named = *found == country;
     country = *found;
   }
-  if (tokens.size() == 0) return fail(ErrorCode::invalid_address, "the address is empty");
+  if (source.tokens.size() == 0) return fail(ErrorCode::invalid_address, "the address is empty");
 
-  out.mode = Mode::unparsed;
   out.country = country;
-  for (auto* field : {&out.admin,
-                      &out.postcode,
-                      &out.locality,
-                      &out.road,
-                      &out.house,
-                      &out.unit,
-                      &out.box,
-                      &out.extra,
-                      &out.options})
-    field->clear();
-  if (auto done = read_language(query.language, out.options); !done) return done;
   if (query.is_structured()) {
-    plain.fields(tokens, parts, out);
+    clear(out);
+    if (!NorthAmericanGrammar::speaks_for(country)) {
+      plain.fields(source.tokens, source.parts, out);
+    } else if (auto done = north_america.fields(source.tokens, source.parts, out); !done) {
+      return done;
+    }
   } else {
-    plain.free_text(tokens, parts, out);
+    free_text(source, true, out);
+    settle();
   }
   out.quality = quality_of(out);
-  return {};
+  return read_language(query.language, out.options);
 }
 
 Normalizer::Normalizer() : state_(std::make_unique<State>()) {}

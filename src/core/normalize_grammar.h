@@ -29,7 +29,7 @@ void append_segment(std::string& field, std::string_view segment);
 /// in one piece but for the postcode.
 class PlainGrammar {
  public:
-  void free_text(const Tokens& tokens, const Parts& parts, Canonical& out);
+  void free_text(const Tokens& tokens, Range text, Canonical& out);
   void fields(const Tokens& tokens, const Parts& parts, Canonical& out);
 
  private:

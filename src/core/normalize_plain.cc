@@ -15,15 +15,15 @@ void append_segment(std::string& field, std::string_view segment) {
   field += segment;
 }
 
-void PlainGrammar::free_text(const Tokens& tokens, const Parts& parts, Canonical& out) {
+void PlainGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
   out.mode = Mode::unparsed;
-  find_postcode(tokens, parts.text.first, parts.text.last, out.country, postcode_);
-  if (!postcode_.found()) return append_flat(tokens, parts.text, out.road);
+  find_postcode(tokens, text.first, text.last, out.country, postcode_);
+  if (!postcode_.found()) return append_flat(tokens, text, out.road);
   out.postcode = postcode_.code;
-  append_flat(tokens, {parts.text.first, postcode_.first}, out.road);
-  if (postcode_.last == parts.text.last) return;
+  append_flat(tokens, {text.first, postcode_.first}, out.road);
+  if (postcode_.last == text.last) return;
   if (!out.road.empty()) out.road += ", ";
-  append_flat(tokens, {postcode_.last, parts.text.last}, out.road);
+  append_flat(tokens, {postcode_.last, text.last}, out.road);
 }
 
 void PlainGrammar::fields(const Tokens& tokens, const Parts& parts, Canonical& out) {

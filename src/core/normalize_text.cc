@@ -2,7 +2,7 @@
 
 #include <array>
 #include <cstring>
-#include <limits>
+#include <utility>
 
 #include <unicode/bytestream.h>
 #include <unicode/normalizer2.h>
@@ -153,39 +153,37 @@ bool append_without_glue(UChar32 c, std::string& out) {
   return true;
 }
 
-bool is_letter_n(std::string_view text) {
-  const auto is_n = [](char c) { return c == 'n' || c == 'N'; };
-  if (text.empty() || !is_n(text.back())) return false;
-  if (text.size() == 1) return true;
-  const char before = text[text.size() - 2];
-  return before == ' ' || before == ',' || before == ';' || before == '\n' || before == '(';
-}
-
 /// Step 3: what has to be said before compatibility forms are taken apart. False: invalid UTF-8.
 bool separate(std::string_view bytes, std::string& out) {
   out.clear();
   UChar32 before = 0;
+  UChar32 before_that = 0;
+  const auto is_lone_n = [&] {
+    return (before == 'n' || before == 'N') && !u_isalnum(before_that);
+  };
   for (CodePoints points(bytes); !points.done();) {
     UChar32 c = points.next();
     if (c < 0) return false;
     if (c < 0x80) {
       if (c == '.' && points.peek() == kMasculineOrdinal) continue;  // 1.º, n.º
       out += static_cast<char>(c);
-      before = c;
+      before_that = std::exchange(before, c);
       continue;
     }
     if (c == kDegree && u_isdigit(before)) c = kMasculineOrdinal;
-    if ((c == kDegree || c == kMasculineOrdinal) && is_letter_n(out)) {
+    if ((c == kDegree || c == kMasculineOrdinal) && is_lone_n()) {
       out += "o ";
+      c = ' ';
     } else if (c == kNumero) {
       out += " no ";
+      c = ' ';
     } else if ((c == 0x30FC || c == 0x301C || c == 0xFF5E || c == 0x2501 || c == 0x2500) &&
                u_isdigit(before) && u_isdigit(points.peek())) {  // ー 〜 ～ ━ ─ as a dash
       out += '-';
     } else if (!append_without_glue(c, out)) {
       append(out, c);
     }
-    before = c;
+    before_that = std::exchange(before, c);
   }
   return true;
 }
