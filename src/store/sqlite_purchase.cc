@@ -515,7 +515,10 @@ Advanced advance(SqliteWork& work, const AdvanceRequest& request) {
     return {Advanced::Verdict::lost, 0};
   }
 
-  if (!request.refused) add_line(claim->asked, request.call.provider);
+  // A chain that names the same provider next wants its no-match confirmed: it may be asked again.
+  const bool is_asked_again = request.step + 1 < request.chain->size() &&
+                              (*request.chain)[request.step + 1] == request.call.provider;
+  if (!request.refused && !is_asked_again) add_line(claim->asked, request.call.provider);
   claim->phase = Phase::in_flight;
   claim->deadline = after(work.now, request.life);
   const auto step = next_step(work, slot, *request.chain, request.step + 1, *claim);
@@ -625,23 +628,28 @@ Released release(SqliteWork& work, const ReleaseRequest& request) {
   const auto& slot = request.slot;
   const auto claim = read_claim(work, slot);
   Released released;
-  released.held = claim && claim->fence == request.fence && claim->intent == request.call.intent;
+  const bool is_refused = request.kind == ReleaseRequest::Kind::refused;
+  // A chain may end with a refusal that `advance` has noted already: the key cools down for that
+  // one.
+  released.held =
+      claim && claim->fence == request.fence &&
+      (claim->intent == request.call.intent || (is_refused && is_settled(work, claim->intent)));
   released.blocked = released.held && claim->phase == Phase::blocked;
   const bool is_unknown = request.kind == ReleaseRequest::Kind::unknown;
   if (is_unknown && is_settled(work, request.call.intent)) return released;
 
-  const auto event = is_unknown                                      ? LedgerEvent::unknown
-                     : request.kind == ReleaseRequest::Kind::refused ? LedgerEvent::refused
-                                                                     : LedgerEvent::voided;
+  const auto event = is_unknown   ? LedgerEvent::unknown
+                     : is_refused ? LedgerEvent::refused
+                                  : LedgerEvent::voided;
   const auto prepared = read_prepared(work, request.call.intent);
   auto row = outcome_row(event, slot, prepared.gen, prepared, request.call);
   row.late = !released.held;
-  if (!write_ledger(work, row, prepared.owner) || !released.held)
-    return released;  // repeated, or another's now
+  const bool is_new = write_ledger(work, row, prepared.owner);
+  if (!released.held || (!is_new && !is_refused)) return released;  // another's now, or repeated
 
   released.blocked = false;
   if (!is_unknown) {
-    if (request.kind == ReleaseRequest::Kind::refused && request.cool_down.count() > 0)
+    if (is_refused && request.cool_down.count() > 0)
       set_phase(work, slot, Phase::cooling, after(work.now, request.cool_down));
     else
       free_claim(work, slot, *claim);

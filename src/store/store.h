@@ -109,7 +109,8 @@ struct Taken {
   int no_match_streak = 0;       // of the entry so far: the next no-match lives longer
 };
 
-/// One provider of the chain has been asked and the answer is not good enough: note it, ask the next.
+/// One provider of the chain has been asked and the answer is not good enough: note it, ask the next. A chain that
+/// names the same provider at `step + 1` has it asked again, for a no-match that needs confirming.
 struct AdvanceRequest {
   Slot slot;
   std::int64_t fence = 0;
@@ -149,7 +150,8 @@ struct Committed {
   milliseconds fresh_left{0}, stale_left{0}, erase_left{0};  // of what the store holds now
 };
 
-/// The end of a claim without an answer.
+/// The end of a claim without an answer. `refused` may name a call that `advance` has noted already: then the
+/// ledger stays as it is and the key cools down.
 struct ReleaseRequest {
   enum class Kind : std::uint8_t {
     refused,  // ledger `refused`; the key cools down for `cool_down` (0: the claim is freed)

@@ -37,6 +37,46 @@ TEST_P(Store, the_next_provider_is_asked_under_the_same_claim_with_an_intent_of_
   EXPECT_EQ((*store_->entry(slot(1), Deadline::never()))->intent, on.next_intent);
 }
 
+TEST_P(Store, a_provider_named_twice_in_a_row_is_asked_twice) {
+  auto request = ask(slot(1));
+  const auto taken = take(request);
+  auto on = next_after(request, taken);
+  on.chain = std::make_shared<const std::vector<std::string>>(
+      std::vector<std::string>{"alpha", "alpha", "beta"});
+  EXPECT_EQ(advance(on).step, 1U);
+  EXPECT_EQ(ledger_of(on.next_intent)[0].provider, "alpha");
+
+  auto further = next_after(request, taken);
+  further.chain = on.chain;
+  further.step = 1;
+  further.call.intent = on.next_intent;
+  EXPECT_EQ(advance(further).step, 2U);
+}
+
+TEST_P(Store, a_chain_may_end_with_the_refusal_it_met_before) {
+  const auto request = with_chain(ask(slot(1)));
+  const auto taken = take(request);
+  auto on = next_after(request, taken);
+  on.refused = true;
+  ASSERT_EQ(advance(on).step, 1U);
+  auto last = next_after(request, taken);
+  last.chain = std::make_shared<const std::vector<std::string>>(std::vector<std::string>{"beta"});
+  last.call.intent = on.next_intent;
+  last.call.provider = "beta";
+  last.no_match_for = 4h;
+  ASSERT_EQ(advance(last).verdict, Advanced::Verdict::exhausted);
+
+  auto stop = ending(refused, request, taken);
+  stop.cool_down = 5s;
+  EXPECT_TRUE(release(stop).held);
+  EXPECT_THAT(events_of(request.intent), ElementsAre("prepared", "refused"));
+  EXPECT_EQ(take(request.slot).verdict, Verdict::cooldown);
+  clock_.advance(6s);
+  const auto next = take(with_chain(ask(slot(1))));
+  EXPECT_EQ(next.verdict, Verdict::send);
+  EXPECT_EQ(next.step, 0U);
+}
+
 TEST_P(Store, a_provider_that_knows_nothing_is_skipped_while_its_no_match_is_fresh) {
   const auto request = with_chain(ask(slot(1)));
   const auto taken = take(request);
