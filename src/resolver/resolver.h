@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -10,6 +9,7 @@
 
 #include "core/answer.h"
 #include "core/clock.h"
+#include "core/guarded.h"
 #include "core/key.h"
 #include "core/money.h"
 #include "core/normalize.h"
@@ -20,22 +20,30 @@
 
 namespace geonce {
 
-/// A cap on what one caller may spend, reserved before a call is made and given back when proven unsent.
+/// A cap on what one caller may spend. Reserved before a call is made, given back when it is proven
+/// unsent, settled when its bill is known; many calls may race for the last reservation and one
+/// gets it. A call is one lookup: a bulk request of 100 addresses counts 100.
 class SpendCap {
  public:
   SpendCap(std::optional<std::int64_t> max_calls, std::optional<Money> max_cost)
       : max_calls_(max_calls), max_cost_(max_cost) {}
   [[nodiscard]] bool reserve(Money price);
   void give_back(Money price);
-  [[nodiscard]] std::int64_t calls() const { return calls_.load(); }
-  [[nodiscard]] bool was_hit() const { return hit_.load(); }
+  /// The call was made and costs `actual`: what was reserved beyond that is free again.
+  void settle(Money reserved, Money actual);
+  [[nodiscard]] std::int64_t calls() const;
+  [[nodiscard]] Money cost() const;
+  [[nodiscard]] bool was_hit() const;
 
  private:
+  struct Spent {
+    std::int64_t calls = 0;
+    Money cost;
+    bool was_refused = false;
+  };
   std::optional<std::int64_t> max_calls_;
   std::optional<Money> max_cost_;
-  std::atomic<std::int64_t> calls_{0};
-  std::atomic<std::int64_t> micro_usd_{0};
-  std::atomic<bool> hit_{false};
+  Guarded<Spent> spent_;
 };
 
 struct AskOptions {
@@ -64,17 +72,24 @@ struct Resolved {
   AnswerSource source = AnswerSource::l1;
   std::int64_t gen = 0;
   UtcMs answered_at = 0, expires_at = 0;
-  Money cost;                            // of calls made for this ask; 0 when remembered
-  int calls = 0;
-  milliseconds keep{0};                  // how long the caller's own copy may be kept (terms); 0: not at all
+  Money cost;     // of calls made for this ask; 0 when remembered or when another caller paid
+  int calls = 0;  // lookups sent for this ask
+  milliseconds keep{0};  // how long the caller's own copy may be kept (terms); 0: not at all
   std::optional<IntentId> intent;
+  bool is_stored = true;  // false: paid and told, but the store does not take it yet
 };
 
 struct ResolverStats {
-  std::int64_t l1 = 0, db = 0, places = 0, coalesced = 0, paid = 0, negative = 0, stale = 0, errors = 0;
-  std::int64_t calls = 0, unknown = 0, redundant = 0;
+  // Asks, by where their answer came from.
+  std::int64_t l1 = 0, db = 0, places = 0, coalesced = 0, paid = 0, negative = 0, stale = 0;
+  std::int64_t errors = 0;
+  std::int64_t calls = 0;     // lookups sent to providers
+  std::int64_t requests = 0;  // HTTP requests that carried them
+  std::int64_t unknown = 0;   // lookups whose answer was lost
+  std::int64_t redundant = 0;
   Money cost;
-  std::int64_t flights = 0, calls_in_flight = 0;
+  std::int64_t flights = 0;          // questions under way now
+  std::int64_t calls_in_flight = 0;  // HTTP requests under way now
 };
 
 /// Answers each query from the first tier that has it, else from one paid call per distinct key.
@@ -82,8 +97,8 @@ class Resolver {
  public:
   virtual ~Resolver() = default;
 
-  /// Starts `asks`; `done` is called once per ask with its index, from any thread, maybe before this
-  /// returns (remembered answers), and must not block. At the deadline it is called with
+  /// Starts `asks`; `done` is called once per ask with its index, from any thread, maybe before
+  /// this returns (remembered answers), and must not block. At the deadline it is called with
   /// deadline_exceeded or a stale answer, while the purchase goes on and is stored.
   virtual void start(std::vector<Ask> asks,
                      Deadline deadline,
@@ -97,7 +112,8 @@ class Resolver {
 
   [[nodiscard]] virtual ResolverStats stats() const = 0;
 
-  /// No new calls from here on; returns when calls in flight are answered and committed, or at the deadline.
+  /// No new calls from here on; returns when calls in flight are answered and committed, or at the
+  /// deadline.
   virtual void drain(Deadline deadline) = 0;
 };
 

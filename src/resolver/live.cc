@@ -1,0 +1,990 @@
+#include "resolver/live.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <utility>
+#include <variant>
+
+#include "core/place_keys.h"
+#include "resolver/flight.h"
+#include "resolver/lane.h"
+#include "resolver/places.h"
+#include "resolver/request.h"
+#include "resolver/stage.h"
+#include "resolver/timer.h"
+
+namespace geonce {
+namespace {
+
+constexpr std::size_t kReadsAtOnce = 4'096;
+constexpr std::size_t kWritesAtOnce = 500;
+constexpr milliseconds kStoreDeadline{15'000};
+
+/// Keeps buffers, so each thread has its own.
+Normalizer& normalizer() {
+  thread_local Normalizer normalizer;
+  return normalizer;
+}
+
+RequestRules rules_of(const ResolverParts& parts) {
+  RequestRules rules;
+  for (const auto& provider : parts.chain) {
+    const ProviderTraits& traits = provider->traits();
+    rules.chain.push_back({traits.name,
+                           traits.terms,
+                           traits.countries,
+                           traits.no_match_rechecks,
+                           traits.single_timeout,
+                           traits.bulk_timeout});
+  }
+  rules.places = parts.places;
+  rules.life = parts.life;
+  rules.accept = parts.accept;
+  rules.owner = parts.owner;
+  rules.send_window = parts.options.send_window;
+  rules.margin = parts.options.margin;
+  rules.max_unknown = parts.options.max_unknown;
+  rules.cool_down = parts.options.cool_down;
+  rules.permanent_cool_down = parts.options.permanent_cool_down;
+  std::memcpy(&rules.jitter_seed, parts.owner.bytes.data() + 8, sizeof rules.jitter_seed);
+  return rules;
+}
+
+LaneLimits limits_of(const ProviderTraits& traits, const ResolverOptions& options) {
+  LaneLimits limits;
+  limits.concurrency = std::max<std::size_t>(options.concurrency.value_or(traits.concurrency), 1);
+  limits.rate_per_s = options.rate_per_s.value_or(traits.rate_per_s);
+  // A bulk endpoint that takes one address is no bulk endpoint.
+  const std::size_t size = std::min(options.bulk_size, traits.bulk_max);
+  limits.bulk_size = size > 1 ? size : 0;
+  limits.send_window = options.send_window;
+  return limits;
+}
+
+std::vector<std::unique_ptr<Lane>> lanes_of(const ResolverParts& parts) {
+  std::vector<std::unique_ptr<Lane>> lanes;
+  for (const auto& provider : parts.chain) {
+    const ProviderTraits& traits = provider->traits();
+    lanes.push_back(std::make_unique<Lane>(traits.name, limits_of(traits, parts.options)));
+  }
+  return lanes;
+}
+
+Resolved from_memory(const Cached& cached, Mono now) {
+  Resolved resolved;
+  resolved.answer = cached.answer;
+  resolved.source =
+      cached.answer->kind == AnswerKind::no_match ? AnswerSource::negative : AnswerSource::l1;
+  resolved.gen = cached.gen;
+  resolved.answered_at = cached.answered_at;
+  resolved.expires_at = cached.expires_at;
+  // The tier does not know when the terms end, but it is not before this.
+  resolved.keep =
+      std::max(std::chrono::floor<milliseconds>(cached.fresh_until - now), milliseconds{0});
+  return resolved;
+}
+
+bool is_unwanted(const Answer& answer, const AskOptions& options) {
+  return options.retry_no_match && answer.kind == AnswerKind::no_match;
+}
+
+/// Which of many slots are the same, so that each is read once.
+class SlotSet {
+ public:
+  explicit SlotSet(std::size_t most) {
+    std::size_t size = 16;
+    while (size < 2 * most) size *= 2;
+    table_.assign(size, kEmpty);
+    slots.reserve(most);
+  }
+  std::uint32_t add(const Slot& slot) {
+    const std::size_t mask = table_.size() - 1;
+    for (std::size_t at = SlotHash{}(slot)&mask;; at = (at + 1) & mask) {
+      if (table_[at] == kEmpty) {
+        table_[at] = static_cast<std::uint32_t>(slots.size());
+        slots.push_back(slot);
+        return table_[at];
+      }
+      if (slots[table_[at]] == slot) return table_[at];
+    }
+  }
+  std::vector<Slot> slots;
+
+ private:
+  static constexpr std::uint32_t kEmpty = UINT32_MAX;
+  std::vector<std::uint32_t> table_;
+};
+
+/// One HTTP call and those who ride in it.
+struct LiveCall {
+  std::size_t lane = 0;
+  bool bulk = false;
+  std::vector<Ready> riders;
+  std::vector<ProviderAsk> asks;
+  Mono started;
+  // Why it did not leave, when it was we who held it back.
+  std::optional<Unsent> held_back;
+  std::optional<Error> error;
+  Transfer transfer;
+};
+
+class LiveResolver final : public Resolver {
+ public:
+  explicit LiveResolver(ResolverParts parts)
+      : parts_(std::move(parts)),
+        rules_(rules_of(parts_)),
+        lanes_(lanes_of(parts_)),
+        timer_(parts_.clock),
+        read_(
+            parts_.options.read_threads,
+            kReadsAtOnce,
+            [this](auto items) { do_read(std::move(items)); },
+            [](const ReadItem& item) {
+              return item.flight ? std::size_t{1} : item.indices.size();
+            }),
+        places_(1, kWritesAtOnce, [this](auto items) { do_places(std::move(items)); }),
+        take_(1, kWritesAtOnce, [this](auto items) { do_take(std::move(items)); }),
+        advance_(1, kWritesAtOnce, [this](auto items) { do_advance(std::move(items)); }),
+        commit_(1, kWritesAtOnce, [this](auto items) { do_commit(std::move(items)); }),
+        release_(1, kWritesAtOnce, [this](auto items) { do_release(std::move(items)); }),
+        decode_(1, kWritesAtOnce, [this](auto items) { do_decode(std::move(items)); }) {}
+
+  ~LiveResolver() override {
+    is_stopping_ = true;
+    drain(Deadline::never());
+    // From here on no flight is left, so nobody pushes anything any more.
+    timer_.stop();
+    read_.stop();
+    places_.stop();
+    take_.stop();
+    advance_.stop();
+    commit_.stop();
+    release_.stop();
+    decode_.stop();
+  }
+  LiveResolver(const LiveResolver&) = delete;
+  LiveResolver& operator=(const LiveResolver&) = delete;
+
+  void start(std::vector<Ask> asks, Deadline deadline, Group::Done done) override {
+    const Mono now = parts_.clock.now();
+    std::vector<std::uint32_t> missing;
+    for (std::size_t i = 0; i < asks.size(); ++i) {
+      const AskOptions& options = asks[i].options;
+      if (!options.refresh) {
+        auto cached = parts_.memory.find_one(asks[i].slot);
+        if (cached && !is_unwanted(*cached->answer, options)) {
+          Resolved resolved = from_memory(*cached, now);
+          tally_.add(resolved);
+          done(i, std::move(resolved));
+          continue;
+        }
+      }
+      missing.push_back(static_cast<std::uint32_t>(i));
+    }
+    if (missing.empty()) return;
+
+    auto group = std::make_shared<Group>(std::move(asks), deadline, std::move(done), tally_);
+    std::erase_if(missing, [&](std::uint32_t i) {
+      auto joined = flights_.join(group->asks[i].slot, {group, i}, now);
+      if (joined.answer) group->answer(i, std::move(*joined.answer));
+      return joined.has_joined;
+    });
+    if (deadline.at != Mono::max()) {
+      // Answers usually come first; then nothing is kept alive until the deadline.
+      timer_.at(deadline.at, Hurry::never, [this, weak = std::weak_ptr<Group>(group)] {
+        if (const auto late = weak.lock()) late->leave(parts_.clock.now());
+      });
+    }
+    if (!missing.empty()) {
+      under_way(reads_under_way_, 1);
+      read_.push({std::move(group), std::move(missing), nullptr});
+    }
+  }
+
+  std::vector<Resolved> resolve(std::vector<Ask> asks, Deadline deadline) override {
+    struct Waiting {
+      std::mutex mutex;
+      std::condition_variable all_there;
+      std::size_t left = 0;
+      std::vector<Resolved> answers;
+    };
+    const auto waiting = std::make_shared<Waiting>();
+    waiting->left = asks.size();
+    waiting->answers.resize(asks.size());
+    start(std::move(asks), deadline, [waiting](std::size_t i, Resolved resolved) {
+      const std::lock_guard lock(waiting->mutex);
+      waiting->answers[i] = std::move(resolved);
+      if (--waiting->left == 0) waiting->all_there.notify_one();
+    });
+    std::unique_lock lock(waiting->mutex);
+    waiting->all_there.wait(lock, [&] { return waiting->left == 0; });
+    return std::move(waiting->answers);
+  }
+
+  std::vector<Resolved> peek(std::span<const Ask> asks, Deadline deadline) override;
+
+  [[nodiscard]] ResolverStats stats() const override {
+    ResolverStats stats;
+    tally_.fill(stats);
+    stats.calls = calls_;
+    stats.requests = requests_;
+    stats.unknown = unknown_;
+    stats.redundant = redundant_;
+    stats.cost = {cost_micro_usd_};
+    stats.flights = static_cast<std::int64_t>(flights_.size());
+    for (const auto& lane : lanes_)
+      stats.calls_in_flight += static_cast<std::int64_t>(lane->in_flight());
+    return stats;
+  }
+
+  void drain(Deadline deadline) override {
+    is_draining_ = true;
+    for (auto& lane : lanes_) turn_away(*lane);
+    timer_.hurry(Hurry::on_drain);
+    if (is_stopping_) timer_.hurry(Hurry::on_stop);
+    std::unique_lock lock(idle_mutex_);
+    const auto is_idle = [this] { return flights_under_way_ == 0 && reads_under_way_ == 0; };
+    if (deadline.at == Mono::max())
+      idle_.wait(lock, is_idle);
+    else
+      idle_.wait_for(lock, deadline.left(parts_.clock), is_idle);
+  }
+
+ private:
+  struct ReadItem {
+    std::shared_ptr<Group> group;  // asks of a caller …
+    std::vector<std::uint32_t> indices;
+    FlightPtr flight;  // … or a flight that looks again
+  };
+  template <class Request>
+  struct StoreItem {
+    FlightPtr flight;
+    Request request;
+  };
+
+  // --- carrying out what the machine wants
+  // -----------------------------------------------------------
+
+  [[nodiscard]] Moment moment(const Flight& flight) const {
+    return {parts_.clock.now(), parts_.clock.now_utc(), flight.wanted_until()};
+  }
+
+  /// Carries out one action. Lanes are only filled here: whoever calls this calls `pump` when it is
+  /// done with all it has, so that a bulk call takes everybody along.
+  void drive(const FlightPtr& flight, Action action) {
+    if (flight->request.has_ended() && !flight->is_told &&
+        !std::holds_alternative<act::Done>(action))
+      tell(flight, true);
+    // Money is set aside for a call on its way, and for nothing else.
+    const bool is_on_its_way = std::holds_alternative<act::Take>(action) ||
+                               std::holds_alternative<act::Advance>(action) ||
+                               std::holds_alternative<act::Call>(action);
+    if (!is_on_its_way) give_back(*flight);
+    std::visit([&](auto& what) { carry_out(flight, what); }, action);
+  }
+
+  void carry_out(const FlightPtr& flight, act::Read&) { read_.push({nullptr, {}, flight}); }
+  void carry_out(const FlightPtr& flight, act::Places&) { places_.push(flight); }
+  void carry_out(const FlightPtr& flight, act::Admit& admit) {
+    flight->steps = std::move(admit.steps);
+    if (is_draining_)
+      drive(flight, flight->request.denied(interrupted()));
+    else if (admit.holding)
+      admit_next(flight);
+    else
+      queue(flight);
+  }
+  void carry_out(const FlightPtr& flight, act::Take& take) {
+    take_.push({flight, std::move(take.request)});
+  }
+  void carry_out(const FlightPtr& flight, act::Advance& advance) {
+    advance_.push({flight, std::move(advance.request)});
+  }
+  void carry_out(const FlightPtr& flight, act::Commit& commit) {
+    commit_.push({flight, std::move(commit.request)});
+  }
+  void carry_out(const FlightPtr& flight, act::Release& release) {
+    release_.push({flight, std::move(release.request)});
+  }
+  void carry_out(const FlightPtr& flight, act::Call& call) {
+    if (is_draining_) {
+      drive(flight, flight->request.was_unsent(Unsent::local, interrupted()));
+      return;
+    }
+    Lane& lane = *lanes_[call.step];
+    auto query = query_from_json(call.query_json);
+    if (!query) {
+      drive(flight, flight->request.was_unsent(Unsent::local, std::move(query.error())));
+      return;
+    }
+    call.bulk = call.bulk && lane.bulk_size() > 0 && parts_.chain[call.step]->takes_bulk(*query);
+    // The store may have passed over the provider that the admission was for.
+    if (!reserve(flight, price_of(call.step, call.bulk))) {
+      drive(flight, flight->request.was_unsent(Unsent::local, out_of_money()));
+      return;
+    }
+    lane.ready({flight, std::move(call), std::move(*query)});
+  }
+  void carry_out(const FlightPtr& flight, act::Wait& wait) {
+    if (wait.for_store &&
+        is_stopping_) {  // it stays in the spool, and is adopted at the next start
+      land(flight);
+      return;
+    }
+    timer_.at(parts_.clock.now() + wait.span,
+              wait.for_store ? Hurry::on_stop : Hurry::on_drain,
+              [this, flight, for_store = wait.for_store] {
+                if (for_store && is_stopping_) {
+                  land(flight);
+                  return;
+                }
+                drive(flight, flight->request.woken());
+                pump();
+              });
+  }
+  void carry_out(const FlightPtr& flight, act::Done&) {
+    const Ending& ending = flight->request.ending();
+    const Resolved& resolved = ending.resolved;
+    if (resolved.answer && ending.fresh_left > milliseconds{0})
+      parts_.memory.store_one(flight->request.subject().slot,
+                              {resolved.answer,
+                               resolved.gen,
+                               ending.as_of + ending.fresh_left,
+                               resolved.answered_at,
+                               resolved.expires_at});
+    if (flight->request.was_redundant()) ++redundant_;
+    land(flight);
+  }
+
+  void tell(const FlightPtr& flight, bool goes_on) {
+    flight->is_told = true;
+    flights_.tell(flight, goes_on, parts_.clock.now(), [](const Caller& caller, Resolved resolved) {
+      caller.group->answer(caller.index, std::move(resolved));
+    });
+  }
+
+  void land(const FlightPtr& flight) {
+    tell(flight, false);
+    under_way(flights_under_way_, -1);
+  }
+
+  void under_way(std::int64_t& count, std::int64_t change) {
+    const std::lock_guard lock(idle_mutex_);
+    count += change;
+    if (flights_under_way_ == 0 && reads_under_way_ == 0) idle_.notify_all();
+  }
+
+  // --- admission
+  // -------------------------------------------------------------------------------------
+
+  static Error interrupted() {
+    return {ErrorCode::interrupted, "the program is stopping; nothing was asked", {}, {}, {}};
+  }
+  static Error out_of_money() {
+    return {ErrorCode::quota_exhausted, "the cap on calls or cost is reached", {}, {}, {}};
+  }
+  static Error too_late() {
+    return {ErrorCode::deadline_exceeded, "no call slot was free before the deadline", {}, {}, {}};
+  }
+
+  [[nodiscard]] bool goes_by_bulk(const Flight& flight, std::size_t step) const {
+    const Subject& subject = flight.request.subject();
+    return subject.cause == Cause::batch && lanes_[step]->bulk_size() > 0 &&
+           parts_.chain[step]->takes_bulk(subject.query);
+  }
+  [[nodiscard]] Money price_of(std::size_t step, bool bulk) const {
+    const ProviderTraits& traits = parts_.chain[step]->traits();
+    return bulk ? traits.price_bulk : traits.price_single;
+  }
+
+  /// Sets the price of one call aside from the first caller who can pay; again, if it was another
+  /// price.
+  bool reserve(const FlightPtr& flight, Money price) {
+    if (flight->reserved == price) return true;
+    give_back(*flight);
+    return flights_.reserve(*flight, price, [&](const Caller& caller) {
+      Ending ending = flight->request.ending();
+      ending.resolved.error = out_of_money();
+      caller.group->answer(caller.index,
+                           share_of(ending, caller.options(), false, parts_.clock.now()));
+    });
+  }
+  static void give_back(Flight& flight) {
+    if (flight.reserved && flight.cap) flight.cap->give_back(*flight.reserved);
+    flight.reserved.reset();
+    flight.cap.reset();
+  }
+  static void settle(Flight& flight, const Outcome& outcome) {
+    if (outcome.kind == OutcomeKind::not_sent) return;  // `drive` gives it back
+    if (flight.reserved && flight.cap && outcome.billed != Billed::unknown)
+      flight.cap->settle(*flight.reserved, outcome.billed == Billed::yes ? outcome.price : Money{});
+    flight.reserved.reset();
+    flight.cap.reset();
+  }
+
+  /// Queues for the first provider that works, or will again in a moment; if there is none, for the
+  /// one that is back first, as long as somebody waits for it.
+  void queue(const FlightPtr& flight) {
+    const Mono now = parts_.clock.now();
+    const ResolverOptions& options = parts_.options;
+    std::optional<std::size_t> soonest;
+    Mono soonest_at = std::min(flight->wanted_until(), now + options.longest_wait);
+    std::optional<Error> why;
+    for (const std::size_t step : flight->steps) {
+      auto standing = lanes_[step]->standing(now);
+      if (standing.is_up || can_wait(standing, now, *flight)) {
+        lanes_[step]->want(flight, goes_by_bulk(*flight, step));
+        return;
+      }
+      if (!why) why = std::move(standing.why);
+      if (!standing.is_stopped && standing.until <= soonest_at) {
+        soonest = step;
+        soonest_at = standing.until;
+      }
+    }
+    if (soonest)
+      lanes_[*soonest]->want(flight, goes_by_bulk(*flight, *soonest));
+    else
+      drive(flight, flight->request.denied(std::move(why).value_or(Error{})));
+  }
+
+  [[nodiscard]] bool can_wait(const Lane::Standing& standing,
+                              Mono now,
+                              const Flight& flight) const {
+    return !standing.is_stopped && standing.until <= flight.wanted_until() &&
+           standing.until - now <= parts_.options.patience;
+  }
+
+  /// A flight that has been let through by `lane`: it may take its claim.
+  void let_in(const FlightPtr& flight, std::size_t lane) {
+    const Mono now = parts_.clock.now();
+    const bool lane_bulk = goes_by_bulk(*flight, lane);
+    Admission admission;
+    for (const std::size_t step : flight->steps) {
+      auto standing = lanes_[step]->standing(now);
+      if (standing.is_up || can_wait(standing, now, *flight))
+        admission.steps.push_back(step);
+      else if (!admission.passed_over)
+        admission.passed_over = std::move(standing.why);
+    }
+    const bool is_late = now >= flight->wanted_until();
+    if (is_late || admission.steps.empty()) {
+      lanes_[lane]->has_taken(lane_bulk);
+      if (is_late)
+        drive(flight, flight->request.denied(too_late()));
+      else
+        queue(flight);
+      return;
+    }
+    admission.bulk = goes_by_bulk(*flight, admission.steps.front());
+    if (!reserve(flight, price_of(admission.steps.front(), admission.bulk))) {
+      lanes_[lane]->has_taken(lane_bulk);
+      drive(flight, flight->request.denied(out_of_money()));
+      return;
+    }
+    admission.intent = make_uuid(parts_.clock);
+    // An address that cannot be normalised has no key, so nobody asks for one.
+    if (auto canonical = normalizer().normalize(flight->request.subject().query.view()))
+      admission.pre_image = pre_image(*canonical);
+    flight->lane = lane;
+    drive(flight, flight->request.admitted(std::move(admission)));
+  }
+
+  /// The next provider for a flight that holds its claim: now, or not at all.
+  void admit_next(const FlightPtr& flight) {
+    const Mono now = parts_.clock.now();
+    Admission admission;
+    for (const std::size_t step : flight->steps) {
+      auto standing = lanes_[step]->standing(now);
+      if (standing.is_up)
+        admission.steps.push_back(step);
+      else if (!admission.passed_over)
+        admission.passed_over = std::move(standing.why);
+    }
+    if (admission.steps.empty()) {
+      drive(flight, flight->request.denied(std::move(admission.passed_over).value_or(Error{})));
+      return;
+    }
+    admission.bulk = goes_by_bulk(*flight, admission.steps.front());
+    if (!reserve(flight, price_of(admission.steps.front(), admission.bulk))) {
+      drive(flight, flight->request.denied(out_of_money()));
+      return;
+    }
+    admission.intent = make_uuid(parts_.clock);
+    drive(flight, flight->request.admitted(std::move(admission)));
+  }
+
+  // --- calls
+  // -----------------------------------------------------------------------------------------
+
+  /// Does what the lanes allow, until they allow nothing more.
+  void pump() {
+    for (bool again = true; again;) {
+      again = false;
+      for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        Lane& lane = *lanes_[i];
+        Lane::Work work;
+        if (is_draining_) {
+          turn_away(lane);
+        } else {
+          work = lane.next(parts_.clock.now());
+        }
+        if (work.again) {
+          timer_.at(*work.again, Hurry::never, [this, &lane] {
+            lane.woke();
+            pump();
+          });
+        }
+        again = again || !work.is_empty();
+        for (Ready& late : work.late)
+          drive(late.flight, late.flight->request.was_unsent(Unsent::late, {}));
+        for (auto& riders : work.calls) send(i, std::move(riders));
+        for (const FlightPtr& flight : work.admit) let_in(flight, i);
+      }
+    }
+  }
+
+  void turn_away(Lane& lane) {
+    Lane::Work work = lane.empty();
+    for (const FlightPtr& flight : work.admit) drive(flight, flight->request.denied(interrupted()));
+    for (const Ready& ready : work.late)
+      drive(ready.flight, ready.flight->request.was_unsent(Unsent::local, interrupted()));
+  }
+
+  void send(std::size_t lane, std::vector<Ready> riders) {
+    auto call = std::make_shared<LiveCall>();
+    call->lane = lane;
+    call->bulk = riders.size() > 1;
+    call->started = parts_.clock.now();
+    call->riders = std::move(riders);
+    for (Ready& rider : call->riders) {
+      // The reference is the place in the call, so that the spool's list of intents gives it back.
+      call->asks.push_back({std::to_string(call->asks.size()), std::move(rider.query)});
+    }
+    // One that waits alone does not go by the bulk endpoint, and may cost more.
+    if (!call->bulk && !reserve(call->riders.front().flight, price_of(lane, false)))
+      return hold_back(call, Unsent::local, out_of_money());
+    const ChainStep& step = rules_.chain[lane];
+    const milliseconds span = call->bulk ? step.bulk_timeout : step.single_timeout;
+    const auto started = parts_.chain[lane]->call(
+        call->asks,
+        call->bulk,
+        Deadline::in(span, parts_.clock),
+        [this, call] { return may_send(*call); },
+        [this, call](Transfer transfer) { was_transferred(call, std::move(transfer)); });
+    if (!started) hold_back(call, Unsent::network, started.error());
+  }
+
+  void hold_back(const std::shared_ptr<LiveCall>& call, Unsent why, Error error) {
+    call->held_back = why;
+    call->error = std::move(error);
+    decode_.push(call);
+  }
+
+  /// On the HTTP client's thread, right before the first byte (R2, G3).
+  bool may_send(LiveCall& call) {
+    const auto is_late = [&] {
+      const Mono now = parts_.clock.now();
+      return std::any_of(call.riders.begin(), call.riders.end(), [now](const Ready& rider) {
+        return rider.call.send_before <= now;
+      });
+    };
+    std::vector<IntentId> intents;
+    for (const Ready& rider : call.riders) intents.push_back(rider.call.intent);
+    if (is_late()) {
+      call.held_back = Unsent::late;
+      return false;
+    }
+    if (auto marked = parts_.spool.mark_sent(intents); !marked) {
+      call.held_back = Unsent::local;
+      call.error = std::move(marked.error());
+      return false;
+    }
+    for (const Ready& rider : call.riders) rider.flight->is_marked = true;
+    if (is_late()) {  // a slow disk
+      call.held_back = Unsent::late;
+      return false;
+    }
+    return true;
+  }
+
+  /// On the HTTP client's thread. Nothing comes before the spool: what is in it is never paid
+  /// again.
+  void was_transferred(const std::shared_ptr<LiveCall>& call, Transfer transfer) {
+    if (transfer.end == TransferEnd::complete) {
+      SpooledResponse response;
+      for (const Ready& rider : call->riders) response.intents.push_back(rider.call.intent);
+      response.provider = parts_.chain[call->lane]->traits().name;
+      response.bulk = call->bulk;
+      response.http_status = transfer.response.status;
+      response.headers = transfer.response.headers;
+      response.body = transfer.response.body;
+      ignore(parts_.spool.append(response),
+             "the answer is in memory still and goes to the store now");
+    }
+    call->transfer = std::move(transfer);
+    decode_.push(call);
+  }
+
+  void do_decode(std::vector<std::shared_ptr<LiveCall>> calls) {
+    for (const auto& call : calls) end_call(*call);
+    pump();
+  }
+
+  void end_call(LiveCall& call) {
+    const Mono now = parts_.clock.now();
+    const auto took = std::chrono::duration_cast<milliseconds>(now - call.started);
+    Lane& lane = *lanes_[call.lane];
+    if (call.held_back && call.transfer.end != TransferEnd::complete) {
+      lane.ended(Lane::Health::unknown, {}, {}, took, now);
+      for (const Ready& rider : call.riders)
+        drive(rider.flight,
+              rider.flight->request.was_unsent(*call.held_back, call.error.value_or(Error{})));
+      return;
+    }
+    std::vector<Outcome> outcomes = outcomes_of(call);
+    note_health(lane, outcomes, took, now);
+
+    // A bulk call that is refused as a whole says nothing of most of its asks: smaller ones find
+    // the bad one.
+    const bool is_bisected =
+        call.bulk && call.transfer.response.status >= 400 && call.transfer.response.status < 500 &&
+        std::all_of(outcomes.begin(), outcomes.end(), [](const Outcome& outcome) {
+          return outcome.kind == OutcomeKind::refused && outcome.failure == FailureClass::permanent;
+        });
+    if (outcomes.front().kind != OutcomeKind::not_sent) ++requests_;
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      const FlightPtr& flight = call.riders[i].flight;
+      Outcome& outcome = outcomes[i];
+      if (outcome.kind != OutcomeKind::not_sent) ++calls_;
+      if (outcome.kind == OutcomeKind::unknown) ++unknown_;
+      if (outcome.billed == Billed::yes) cost_micro_usd_ += outcome.price.micro_usd;
+      settle(*flight, outcome);
+      if (is_bisected) flight->bulk_limit = outcomes.size() / 2;
+      drive(flight, flight->request.was_answered(std::move(outcome), is_bisected));
+    }
+  }
+
+  [[nodiscard]] std::vector<Outcome> outcomes_of(const LiveCall& call) const {
+    const Provider& provider = *parts_.chain[call.lane];
+    if (call.transfer.end == TransferEnd::complete) {
+      auto outcomes = provider.decode(call.transfer, call.asks, call.bulk);
+      GEONCE_EXPECTS(outcomes.size() == call.asks.size());
+      return outcomes;
+    }
+    const bool is_lost = call.transfer.end == TransferEnd::lost;
+    Outcome outcome;
+    outcome.kind = is_lost ? OutcomeKind::unknown : OutcomeKind::not_sent;
+    outcome.billed = is_lost ? Billed::unknown : Billed::no;
+    outcome.reason = call.transfer.error;
+    outcome.price = price_of(call.lane, call.bulk);
+    return std::vector<Outcome>(call.asks.size(), outcome);
+  }
+
+  void note_health(Lane& lane,
+                   const std::vector<Outcome>& outcomes,
+                   milliseconds took,
+                   Mono now) const {
+    const Outcome* worst = nullptr;
+    for (const Outcome& outcome : outcomes) {
+      const bool is_answer =
+          outcome.kind == OutcomeKind::match || outcome.kind == OutcomeKind::no_match ||
+          outcome.kind == OutcomeKind::ambiguous || outcome.failure == FailureClass::permanent;
+      if (is_answer) return lane.ended(Lane::Health::good, {}, {}, took, now);
+      if (worst == nullptr || outcome.failure > worst->failure) worst = &outcome;
+    }
+    Error why;
+    why.message = worst->reason;
+    if (worst->kind == OutcomeKind::refused && worst->failure == FailureClass::fatal) {
+      why.code = ErrorCode::provider_fatal;
+      lane.ended(Lane::Health::stop, parts_.options.fatal_cool_down, std::move(why), took, now);
+    } else if (worst->kind == OutcomeKind::refused && worst->failure == FailureClass::retry_after) {
+      why.code = ErrorCode::cooling_down;
+      lane.ended(Lane::Health::pause, worst->delay, std::move(why), took, now);
+    } else {
+      lane.ended(Lane::Health::failed, {}, std::move(why), took, now);
+    }
+  }
+
+  // --- the stages
+  // ------------------------------------------------------------------------------------
+
+  [[nodiscard]] Deadline store_deadline() const {
+    return Deadline::in(kStoreDeadline, parts_.clock);
+  }
+
+  void do_read(std::vector<ReadItem> items) {
+    const Mono asked = parts_.clock.now();
+    std::size_t most = 0;
+    for (const ReadItem& item : items) most += item.flight ? 1 : item.indices.size();
+    SlotSet set(most);
+    std::vector<std::uint32_t> places;  // of each ask in the set, in order
+    places.reserve(most);
+    for (const ReadItem& item : items) {
+      if (item.flight) places.push_back(set.add(item.flight->request.subject().slot));
+      for (const std::uint32_t i : item.indices)
+        places.push_back(set.add(item.group->asks[i].slot));
+    }
+    auto found = parts_.store.find(set.slots, store_deadline());
+    if (found) {
+      for (std::size_t i = 0; i < set.slots.size(); ++i) {
+        const auto& entry = (*found)[i];
+        if (!entry || entry->fresh_left <= milliseconds{0}) continue;
+        parts_.memory.store_one(set.slots[i],
+                                {entry->answer,
+                                 entry->gen,
+                                 asked + entry->fresh_left,
+                                 entry->answered_at,
+                                 entry->fresh_until});
+      }
+    }
+    std::size_t at = 0;
+    for (const ReadItem& item : items) {
+      if (item.flight) {
+        auto one = found ? Result<std::optional<Found>>((*found)[places[at]])
+                         : Result<std::optional<Found>>(fail(found.error()));
+        ++at;
+        drive(item.flight, item.flight->request.was_read(std::move(one), asked));
+        continue;
+      }
+      for (const std::uint32_t i : item.indices) {
+        const std::size_t place = places[at++];
+        if (found)
+          was_looked_up({item.group, i}, (*found)[place], asked);
+        else
+          item.group->answer(i, failed(found.error()));
+      }
+      under_way(reads_under_way_, -1);
+    }
+    pump();
+  }
+
+  static Resolved failed(Error error) {
+    Resolved resolved;
+    resolved.error = std::move(error);
+    return resolved;
+  }
+
+  /// A hit is answered at once; all else becomes a flight, or joins one.
+  void was_looked_up(const Caller& caller, const std::optional<Found>& found, Mono asked) {
+    Ask& ask = caller.group->asks[caller.index];
+    const AskOptions& options = ask.options;
+    const bool is_hit = found && (found->pinned || (is_fresh(*found) && !options.refresh &&
+                                                    !is_unwanted(*found->answer, options)));
+    if (is_hit) {
+      caller.group->answer(caller.index, as_found(*found));
+      return;
+    }
+    auto boarded = flights_.board(ask.slot, caller, asked, [&] {
+      Subject subject;
+      subject.slot = ask.slot;
+      subject.query = std::move(ask.query);
+      subject.quality = ask.quality;
+      subject.cache_only = options.cache_only;
+      subject.refresh = options.refresh;
+      subject.retry_no_match = options.retry_no_match;
+      subject.cause = options.cause;
+      return std::make_shared<Flight>(rules_, std::move(subject), found, asked);
+    });
+    if (boarded.answer) caller.group->answer(caller.index, std::move(*boarded.answer));
+    if (!boarded.leads) return;
+    under_way(flights_under_way_, 1);
+    drive(boarded.flight, std::move(boarded.flight->first));
+  }
+
+  void do_places(std::vector<FlightPtr> flights) {
+    std::vector<std::vector<Key>> questions;
+    std::vector<FlightPtr> asking;
+    for (const FlightPtr& flight : flights) {
+      auto canonical = normalizer().normalize(flight->request.subject().query.view());
+      if (canonical) {
+        questions.push_back(place_questions(*canonical));
+        asking.push_back(flight);
+      } else {
+        drive(flight, flight->request.places_said(std::optional<PlaceHit>{}));
+      }
+    }
+    auto hits = parts_.store.find_places(questions, store_deadline());
+    for (std::size_t i = 0; i < asking.size(); ++i)
+      drive(asking[i],
+            asking[i]->request.places_said(
+                hits ? Result<std::optional<PlaceHit>>((*hits)[i])
+                     : Result<std::optional<PlaceHit>>(fail(hits.error()))));
+    pump();
+  }
+
+  /// One store call for all `items`, then each flight goes on with its own result.
+  template <class T, class Request, class Call, class GoOn>
+  void write(std::vector<StoreItem<Request>> items, Call call, GoOn go_on) {
+    std::vector<Request> requests;
+    requests.reserve(items.size());
+    for (auto& item : items) requests.push_back(std::move(item.request));
+    const Mono asked = parts_.clock.now();
+    Result<std::vector<T>> results = call(std::span<const Request>(requests));
+    if constexpr (!std::is_same_v<Request, TakeRequest>) {
+      if (results) note_settled(items, requests);
+    }
+    for (std::size_t i = 0; i < items.size(); ++i)
+      go_on(items[i].flight,
+            results ? Result<T>(std::move((*results)[i])) : Result<T>(fail(results.error())),
+            asked);
+    pump();
+  }
+
+  template <class Request>
+  void note_settled(const std::vector<StoreItem<Request>>& items,
+                    const std::vector<Request>& requests) {
+    std::vector<IntentId> settled;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const auto intent = intent_of(requests[i]);
+      if (!intent || !items[i].flight->is_marked) continue;
+      settled.push_back(*intent);
+      items[i].flight->is_marked = false;
+    }
+    if (!settled.empty())
+      ignore(parts_.spool.settled(settled),
+             "an intent adopted although it is settled changes nothing");
+  }
+  static std::optional<IntentId> intent_of(const AdvanceRequest& request) {
+    return request.call.intent;
+  }
+  static std::optional<IntentId> intent_of(const ReleaseRequest& request) {
+    return request.call.intent;
+  }
+  static std::optional<IntentId> intent_of(const CommitRequest& request) {
+    if (!request.call) return std::nullopt;
+    return request.call->intent;
+  }
+
+  void do_take(std::vector<StoreItem<TakeRequest>> items) {
+    // The send window starts here, before the store is asked: `write` reads the clock first.
+    write<Taken>(
+        std::move(items),
+        [this](auto requests) { return parts_.store.take(requests, store_deadline()); },
+        [this](const FlightPtr& flight, Result<Taken> taken, Mono asked) {
+          const std::size_t lane = flight->lane;
+          const bool bulk = goes_by_bulk(*flight, lane);
+          drive(flight, flight->request.was_taken(std::move(taken), asked, moment(*flight)));
+          lanes_[lane]->has_taken(bulk);
+        });
+  }
+  void do_advance(std::vector<StoreItem<AdvanceRequest>> items) {
+    write<Advanced>(
+        std::move(items),
+        [this](auto requests) { return parts_.store.advance(requests, store_deadline()); },
+        [this](const FlightPtr& flight, Result<Advanced> advanced, Mono asked) {
+          drive(flight, flight->request.was_advanced(std::move(advanced), asked, moment(*flight)));
+        });
+  }
+  void do_commit(std::vector<StoreItem<CommitRequest>> items) {
+    write<Committed>(
+        std::move(items),
+        [this](auto requests) { return parts_.store.commit(requests, store_deadline()); },
+        [this](const FlightPtr& flight, Result<Committed> committed, Mono asked) {
+          drive(flight,
+                flight->request.was_committed(std::move(committed), asked, moment(*flight)));
+        });
+  }
+  void do_release(std::vector<StoreItem<ReleaseRequest>> items) {
+    write<Released>(
+        std::move(items),
+        [this](auto requests) { return parts_.store.release(requests, store_deadline()); },
+        [this](const FlightPtr& flight, Result<Released> released, Mono /*asked*/) {
+          drive(flight, flight->request.was_released(std::move(released), moment(*flight)));
+        });
+  }
+
+  const ResolverParts parts_;
+  const RequestRules rules_;
+  Tally tally_;
+  Flights flights_;
+  const std::vector<std::unique_ptr<Lane>> lanes_;
+  std::atomic<bool> is_draining_{false}, is_stopping_{false};
+  std::mutex idle_mutex_;
+  std::condition_variable idle_;
+  std::int64_t flights_under_way_ = 0, reads_under_way_ = 0;
+  std::atomic<std::int64_t> calls_{0}, requests_{0}, unknown_{0}, redundant_{0}, cost_micro_usd_{0};
+
+  // Last, because their threads use all of the above.
+  Timer timer_;
+  Stage<ReadItem> read_;
+  Stage<FlightPtr> places_;
+  Stage<StoreItem<TakeRequest>> take_;
+  Stage<StoreItem<AdvanceRequest>> advance_;
+  Stage<StoreItem<CommitRequest>> commit_;
+  Stage<StoreItem<ReleaseRequest>> release_;
+  Stage<std::shared_ptr<LiveCall>> decode_;
+};
+
+std::vector<Resolved> LiveResolver::peek(std::span<const Ask> asks, Deadline deadline) {
+  const Mono now = parts_.clock.now();
+  std::vector<Resolved> known(asks.size());
+  std::vector<std::size_t> missing;
+  std::vector<Slot> slots;
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    auto cached = parts_.memory.find_one(asks[i].slot);
+    if (cached && !asks[i].options.refresh && !is_unwanted(*cached->answer, asks[i].options)) {
+      known[i] = from_memory(*cached, now);
+      continue;
+    }
+    missing.push_back(i);
+    slots.push_back(asks[i].slot);
+  }
+  auto found = parts_.store.find(slots, deadline);
+  std::vector<std::vector<Key>> questions;
+  std::vector<std::size_t> asking;
+  for (std::size_t m = 0; m < missing.size(); ++m) {
+    const std::size_t i = missing[m];
+    const AskOptions& options = asks[i].options;
+    if (!found) {
+      known[i] = failed(found.error());
+      continue;
+    }
+    const auto& entry = (*found)[m];
+    if (entry && (entry->pinned || (is_fresh(*entry) && !options.refresh &&
+                                    !is_unwanted(*entry->answer, options)))) {
+      known[i] = as_found(*entry);
+      continue;
+    }
+    Error miss{ErrorCode::cache_only_miss, "not remembered", {}, {}, {}};
+    if (entry && options.serve_stale && !options.refresh && !is_unwanted(*entry->answer, options) &&
+        entry->stale_left > milliseconds{0})
+      known[i] = as_stale(*entry, std::move(miss));
+    else
+      known[i] = failed(std::move(miss));
+    if (!rules_.places) continue;
+    if (auto canonical = normalizer().normalize(asks[i].query.view())) {
+      questions.push_back(place_questions(*canonical));
+      asking.push_back(i);
+    }
+  }
+  if (questions.empty()) return known;
+  auto hits = parts_.store.find_places(questions, deadline);
+  for (std::size_t q = 0; q < asking.size(); ++q) {
+    const std::size_t i = asking[q];
+    if (!hits) {
+      known[i] = failed(hits.error());
+      continue;
+    }
+    if (!(*hits)[q] && !rules_.chain.empty()) continue;
+    Answer answer = judge(answer_of((*hits)[q]), asks[i].query.country, rules_.accept);
+    if (answer.kind != AnswerKind::match && !rules_.chain.empty()) continue;
+    known[i] = Resolved{};
+    known[i].answer = std::make_shared<const Answer>(std::move(answer));
+    known[i].source = AnswerSource::places;
+    known[i].keep = kOwnDataKeep;
+  }
+  return known;
+}
+
+}  // namespace
+
+std::unique_ptr<Resolver> open_resolver(ResolverParts parts) {
+  return std::make_unique<LiveResolver>(std::move(parts));
+}
+
+}  // namespace geonce
