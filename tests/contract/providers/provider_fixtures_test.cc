@@ -1,7 +1,6 @@
 // Every saved response of every provider is read as its `expected.json` says: the repository's own
 // under tests/fixtures/providers, and the shared cases where they are at hand.
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -10,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "providers/check.h"
+#include "support/shared_cases.h"
 
 namespace geonce {
 namespace {
@@ -37,13 +37,6 @@ const Specs& specs() {
 }
 
 fs::path own_fixtures() { return fs::path(GEONCE_SOURCE_DIR) / "tests/fixtures/providers"; }
-
-fs::path shared_cases() {
-  const char* shared = std::getenv("GEONCE_SHARED");
-  const fs::path root =
-      shared != nullptr ? fs::path(shared) : fs::path(GEONCE_SOURCE_DIR) / "../shared";
-  return root / "cases/providers";
-}
 
 void expect_number(const json::value& wanted,
                    const json::value& got,
@@ -148,15 +141,12 @@ TEST(ProviderFixtures, every_built_in_spec_has_saved_answers_and_reads_them) {
 }
 
 TEST(ProviderFixtures, every_shared_case_of_a_built_in_spec_is_read_as_expected) {
-  if (!fs::exists(shared_cases()))
-    GTEST_SKIP()
-        << "no shared cases at " << shared_cases()
-        << "; set GEONCE_SHARED to the folder that holds cases/. The repository's own answers "
-           "are checked all the same.";
+  const fs::path cases = shared_cases("providers");
+  GEONCE_NEEDS_CASES(cases);
   std::size_t folders = 0;
   for (const auto& [name, spec] : specs()) {
-    if (!fs::exists(shared_cases() / name / "expected.json")) continue;
-    expect_folder(spec, shared_cases() / name);
+    if (!fs::exists(cases / name / "expected.json")) continue;
+    expect_folder(spec, cases / name);
     ++folders;
   }
   EXPECT_EQ(folders, specs().size());

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/shared_cases.h"
 #include "support/temp_dir.h"
 
 namespace geonce {
@@ -129,12 +130,6 @@ TEST(Input, a_row_says_why_it_is_bad) {
   EXPECT_EQ(explain(chunk.records[1], 3), "4 cells where the header has 3");
 }
 
-std::string shared(const std::string& name) {
-  const char* const folder = std::getenv("GEONCE_SHARED");
-  return (folder != nullptr ? std::string(folder) : std::string(GEONCE_SOURCE_DIR) + "/../shared") +
-         "/cases/real/" + name;
-}
-
 struct RealCase {
   const char* name;
   std::size_t rows;
@@ -144,10 +139,9 @@ struct RealCase {
 TEST(Input, real_files_come_back_byte_for_byte_with_every_row_in_order) {
   for (const RealCase& c :
        {RealCase{"chicago-sites.csv", 3337, 4}, {"elverum-points.csv", 10'871, 10}}) {
-    const std::string path = shared(c.name);
+    const std::string path = shared_cases(std::string("real/") + c.name);
+    GEONCE_NEEDS_CASES(path);
     const auto facts = inspect_file(path, {});
-    if (!facts && facts.error().code == ErrorCode::not_found)
-      GTEST_SKIP() << path << " is not there; set GEONCE_SHARED to the folder that has cases/";
     ASSERT_TRUE(facts) << facts.error().message;
     InputOptions options;
     options.path = path;

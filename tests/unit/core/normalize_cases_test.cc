@@ -1,5 +1,5 @@
 // The published cases: pairs of spellings that are, or are not, the same address.
-#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/normalize.h"
+#include "support/shared_cases.h"
 
 namespace geonce {
 namespace {
@@ -16,11 +17,7 @@ struct Case {
   std::string a, b, country, rule, tier;
 };
 
-std::string cases_path() {
-  const char* shared = std::getenv("GEONCE_SHARED");
-  const std::string folder = shared != nullptr ? shared : GEONCE_SOURCE_DIR "/../shared";
-  return folder + "/cases/normalize/public.tsv";
-}
+std::filesystem::path cases_path() { return shared_cases("normalize/public.tsv"); }
 
 std::vector<std::string> columns(const std::string& line, char separator) {
   std::vector<std::string> found(1);
@@ -71,9 +68,9 @@ std::string shown(std::string bytes) {
 class PublishedCases : public testing::Test {
  protected:
   void SetUp() override {
+    GEONCE_NEEDS_CASES(cases_path());
     rows_ = cases();
-    ASSERT_FALSE(rows_.empty()) << "no cases at " << cases_path()
-                                << "; set GEONCE_SHARED to the folder that holds cases/";
+    ASSERT_FALSE(rows_.empty());
   }
   std::vector<Case> rows_;
 };

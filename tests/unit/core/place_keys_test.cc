@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -19,6 +18,7 @@
 #include <unicode/unistr.h>
 
 #include "core/place.h"
+#include "support/shared_cases.h"
 
 namespace geonce {
 namespace {
@@ -303,13 +303,10 @@ struct RegisterRow {
   std::string number, street, city, postcode;
 };
 
+std::filesystem::path elverum_file() { return shared_cases("real/elverum-points.csv"); }
+
 std::vector<RegisterRow> elverum() {
-  const char* const shared = std::getenv("GEONCE_SHARED");
-  const auto path =
-      (shared != nullptr ? std::filesystem::path(shared)
-                         : std::filesystem::path(GEONCE_SOURCE_DIR) / ".." / "shared") /
-      "cases" / "real" / "elverum-points.csv";
-  std::ifstream in(path);
+  std::ifstream in(elverum_file());
   std::vector<RegisterRow> rows;
   std::string line;
   std::getline(in, line);
@@ -320,7 +317,7 @@ std::vector<RegisterRow> elverum() {
     rows.push_back(
         {{std::stod(cells[1]), std::stod(cells[0])}, cells[2], cells[3], cells[5], cells[8]});
   }
-  EXPECT_EQ(rows.size(), 10'871U) << path << "; set GEONCE_SHARED to the folder that holds cases/";
+  EXPECT_EQ(rows.size(), 10'871U);
   return rows;
 }
 
@@ -355,6 +352,7 @@ std::string spaced(const std::string& number) {
 class ElverumTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    GEONCE_NEEDS_CASES(elverum_file());
     rows_ = elverum();
     for (std::size_t i = 0; i < rows_.size(); ++i) places_.add(i, canonical(fields_of(rows_[i])));
   }
