@@ -75,7 +75,8 @@ std::optional<std::vector<Cells>> parse_csv(std::string_view text) {
       cell += c;
     }
   }
-  end_row();
+  if (was_quoted)
+    end_row();  // else the last cell has no end: it may have been cut, even to nothing
   return rows;
 }
 

@@ -22,12 +22,18 @@ TEST(CsvLine, comes_back_as_it_went) {
 TEST(ParseCsv, reads_rows_of_any_line_end_and_skips_blank_lines) {
   EXPECT_EQ(parse_csv("a,b\r\n1,2\n\n\"3\",\"4\"\r5,\n"),
             (Rows{{"a", "b"}, {"1", "2"}, {"3", "4"}, {"5", ""}}));
-  EXPECT_EQ(parse_csv("a"), Rows{{"a"}});
+  EXPECT_EQ(parse_csv("a\n"), Rows{{"a"}});
   EXPECT_EQ(parse_csv("\"\""), Rows{{""}});
-  EXPECT_EQ(parse_csv(","), (Rows{{"", ""}}));
-  EXPECT_EQ(parse_csv("\"two\nlines\",x"), (Rows{{"two\nlines", "x"}}));
-  EXPECT_EQ(parse_csv("12\" pipe,x"), (Rows{{"12\" pipe", "x"}}));
+  EXPECT_EQ(parse_csv(",\n"), (Rows{{"", ""}}));
+  EXPECT_EQ(parse_csv("\"two\nlines\",x\n"), (Rows{{"two\nlines", "x"}}));
+  EXPECT_EQ(parse_csv("12\" pipe,x\r\n"), (Rows{{"12\" pipe", "x"}}));
   EXPECT_EQ(parse_csv(""), Rows{});
+}
+
+TEST(ParseCsv, a_last_row_that_may_have_been_cut_is_left_out) {
+  EXPECT_EQ(parse_csv("1,2.29\n2,2.2"), (Rows{{"1", "2.29"}}));
+  EXPECT_EQ(parse_csv("1,2.29\n2,"), (Rows{{"1", "2.29"}}));
+  EXPECT_EQ(parse_csv("1,\"Tie\"\n2,\"No_Match\""), (Rows{{"1", "Tie"}, {"2", "No_Match"}}));
 }
 
 TEST(ParseCsv, a_text_that_was_cut_or_is_none_is_refused) {
