@@ -11,7 +11,7 @@ namespace geonce {
 /// Why a row cannot be asked about as it stands. Its bytes are echoed all the same.
 enum class RowProblem : std::uint8_t {
   none,
-  blank,      // no field with anything in it and not the header's shape: status `empty`
+  blank,      // blanks or nothing, and no delimiter: status `empty`
   short_row,  // fewer fields than the header: `bad_row`
   long_row,   // more fields than the header: `bad_row`
   nul_byte,   // a NUL byte somewhere in the row: `bad_row`

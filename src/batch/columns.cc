@@ -5,6 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include "core/near_names.h"
+
 namespace geonce {
 namespace {
 
@@ -108,7 +110,7 @@ std::string bare(std::string_view name) {
 
 constexpr std::string_view kExample =
     "for example --address address, --address '{street} {nr}, {zip} {city}', "
-    "or --fields house_number=nr,street=street,city=city,postcode=zip";
+    "or --map house_number=nr,street=street,city=city,postcode=zip";
 
 std::vector<std::string_view> split(std::string_view text, char at) {
   std::vector<std::string_view> parts;
@@ -145,7 +147,11 @@ Result<std::size_t> find_column(std::string_view wanted, std::span<const std::st
   if (*loose) return **loose;
   const auto number = parse_number(wanted.starts_with('#') ? wanted.substr(1) : wanted);
   if (number && *number >= 1 && *number <= columns.size()) return *number - 1;
-  return fail(ErrorCode::usage, "there is no column '{}'; there are: {}", wanted, listed(columns));
+  return fail(ErrorCode::usage,
+              "there is no column '{}'{}; there are: {}",
+              wanted,
+              did_you_mean(wanted, columns),
+              listed(columns));
 }
 
 Result<Mapping> Mapping::make(const MappingOptions& options, std::span<const std::string> columns) {

@@ -329,7 +329,7 @@ Error ChunkReader::too_long() const {
       in_quotes_
           ? "a quoted cell in it does not end; repair it, or say --quote none if quotes mean "
             "nothing in this file"
-          : "are its line ends the right ones (--line-end)?";
+          : "does it have the line ends that its first rows have?";
   return at_row(ErrorCode::bad_csv,
                 fmt::format("it begins at byte offset {} and is longer than {} bytes; {}",
                             offset_ + (rows_end_ - begin_),

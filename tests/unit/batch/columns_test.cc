@@ -37,6 +37,11 @@ TEST(Columns, an_unknown_column_lists_those_there_are) {
   }
 }
 
+TEST(Columns, a_slip_of_the_pen_is_answered_with_the_nearest_name) {
+  EXPECT_THAT(find_column("adress", Names{"id", "address"}).error().message,
+              HasSubstr("did you mean \"address\"?"));
+}
+
 TEST(Columns, two_of_one_name_matter_only_when_that_name_is_used) {
   const Names names{"id", "name", "address", "name"};
   EXPECT_TRUE(Mapping::make({.address = "address"}, names));
