@@ -1,5 +1,6 @@
 #include "io/http_client.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <future>
@@ -496,6 +497,38 @@ TEST_F(HttpClientTest, a_redirect_is_an_answer_and_is_not_followed) {
   EXPECT_EQ(transfer.end, TransferEnd::complete);
   EXPECT_EQ(transfer.response.status, 302);
   EXPECT_EQ(server.paths(), (std::vector<std::string>{"/x"}));
+}
+
+TEST_F(HttpClientTest, a_proxy_from_the_environment_is_used) {
+  Server* self = nullptr;
+  std::string seen;
+  Server proxy([&](Wire& wire, int) {
+    seen = self->read(wire);
+    wire.answer("by proxy");
+  });
+  self = &proxy;
+  ::setenv("http_proxy", proxy.url("").c_str(), 1);
+  const auto transfer = call(get("http://geo.example/x?q=1"));
+  ::unsetenv("http_proxy");
+  ASSERT_EQ(transfer.end, TransferEnd::complete) << transfer.error;
+  EXPECT_EQ(transfer.response.body, "by proxy");
+  EXPECT_TRUE(seen.starts_with("GET http://geo.example/x?q=1 HTTP/1.1\r\n")) << seen;
+}
+
+TEST_F(HttpClientTest, a_proxy_that_refuses_the_tunnel_was_sent_nothing_of_the_request) {
+  Server* self = nullptr;
+  Server proxy([&](Wire& wire, int) {
+    self->read(wire);
+    wire.write("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
+  });
+  self = &proxy;
+  ::setenv("https_proxy", proxy.url("").c_str(), 1);
+  std::atomic<int> sendings = 0;
+  const auto transfer = call(get("https://geo.example/x?q=1"), [&] { return ++sendings > 0; });
+  ::unsetenv("https_proxy");
+  EXPECT_EQ(transfer.end, TransferEnd::not_sent);
+  EXPECT_EQ(sendings, 0);
+  EXPECT_EQ(proxy.paths(), (std::vector<std::string>{"geo.example:443"})) << "the CONNECT only";
 }
 
 TEST_F(HttpClientTest, many_calls_at_once_all_end) {
