@@ -1,0 +1,178 @@
+#include "batch/row_work.h"
+
+#include <bit>
+#include <cstring>
+
+namespace geonce {
+namespace {
+
+constexpr char kCodec = 1;
+enum Tag : char { kError = 0, kAnswer = 1, kOpen = 2 };
+
+template <class T>
+void put(std::string& out, T value) {
+  char bytes[sizeof value];
+  std::memcpy(bytes, &value, sizeof value);
+  out.append(bytes, sizeof value);
+}
+
+template <class T>
+bool take(std::string_view& in, T& value) {
+  if (in.size() < sizeof value) return false;
+  std::memcpy(&value, in.data(), sizeof value);
+  in.remove_prefix(sizeof value);
+  return true;
+}
+
+void put_text(std::string& out, std::string_view text) {
+  put(out, static_cast<std::uint32_t>(text.size()));
+  out += text;
+}
+
+bool take_text(std::string_view& in, std::string_view& text) {
+  std::uint32_t size = 0;
+  if (!take(in, size) || in.size() < size) return false;
+  text = in.substr(0, size);
+  in.remove_prefix(size);
+  return true;
+}
+
+bool take_one(std::string_view& in, Asked& asked) {
+  char tag = 0;
+  if (!take(in, tag)) return false;
+  if (tag == kOpen) return true;
+  std::string_view text;
+  Resolved resolved;
+  if (tag == kError) {
+    std::uint8_t code = 0;
+    if (!take(in, code) || code > static_cast<std::uint8_t>(ErrorCode::internal) ||
+        !take_text(in, text))
+      return false;
+    resolved.error = Error{static_cast<ErrorCode>(code), std::string(text), {}, {}, {}};
+  } else {
+    std::uint8_t source = 0;
+    std::int32_t calls = 0;
+    if (!take(in, source) || source >= 8 || !take(in, resolved.answered_at) ||
+        !take(in, resolved.expires_at) || !take(in, asked.erase_at) ||
+        !take(in, resolved.cost.micro_usd) || !take(in, calls) || !take_text(in, text))
+      return false;
+    resolved.source = static_cast<AnswerSource>(source);
+    resolved.calls = calls;
+    auto answer = decode_answer(text);
+    if (!answer) return false;
+    resolved.answer = std::make_shared<const Answer>(std::move(*answer));
+  }
+  asked.resolved = std::move(resolved);
+  asked.is_final = asked.is_replayed = true;
+  return true;
+}
+
+}  // namespace
+
+std::string encode_chunk(const RowWork& work) {
+  static_assert(std::endian::native == std::endian::little);
+  std::string out(1, kCodec);
+  put(out, static_cast<std::uint32_t>(work.asked.size()));
+  for (const Asked& asked : work.asked) {
+    out.append(reinterpret_cast<const char*>(asked.ask.slot.key.bytes.data()), 32);
+    const Resolved& resolved = asked.resolved;
+    if (!asked.is_final || (resolved.answer && asked.erase_at == 0)) {
+      out += kOpen;
+    } else if (resolved.error) {
+      out += kError;
+      out += static_cast<char>(resolved.error->code);
+      put_text(out, resolved.error->message);
+    } else {
+      out += kAnswer;
+      out += static_cast<char>(resolved.source);
+      put(out, resolved.answered_at);
+      put(out, resolved.expires_at);
+      put(out, asked.erase_at);
+      put(out, resolved.cost.micro_usd);
+      put(out, static_cast<std::int32_t>(resolved.calls));
+      put_text(out, encode(*resolved.answer));
+    }
+  }
+  return out;
+}
+
+void decode_chunk(std::string_view in, RowWork& work) {
+  char codec = 0;
+  std::uint32_t count = 0;
+  if (!take(in, codec) || codec != kCodec || !take(in, count) || count != work.asked.size()) return;
+  for (Asked& asked : work.asked) {
+    Key key;
+    if (!take(in, key.bytes) || key != asked.ask.slot.key || !take_one(in, asked)) return;
+  }
+}
+
+Result<Keyed> RowReader::key_of_row(QueryView& query) {
+  auto keyed = normalizer_.key(query);
+  if (keyed && mapping_->has_text_defaults() && has(keyed->quality, Quality::no_locality)) {
+    mapping_->add_defaults(scratch_, query);
+    return normalizer_.key(query);
+  }
+  return keyed;
+}
+
+void RowReader::read(RowWork& work, Pool pool) {
+  input_->parse(work.chunk);
+  const std::size_t count = work.chunk.records.size();
+  work.rows.assign(count, {});
+  work.asked.clear();
+  work.problems.clear();
+  const std::size_t slots = std::bit_ceil(count * 2 + 1);
+  table_.assign(slots, RowRef::kNone);
+
+  for (std::size_t i = 0; i < count; ++i) {
+    const Record& record = work.chunk.records[i];
+    RowRef& row = work.rows[i];
+    const auto problem = [&](std::string text) {
+      row.problem = static_cast<std::uint32_t>(work.problems.size());
+      work.problems.push_back(std::move(text));
+    };
+    if (record.problem == RowProblem::blank) {
+      row.is_empty = true;
+      continue;
+    }
+    if (record.problem != RowProblem::none) {
+      problem(explain(record, input_->shape().columns.size()));
+      continue;
+    }
+    if (previous_ != nullptr) {
+      const auto status = previous_->status(work.chunk, record);
+      if (status && *status != RowStatus::error &&
+          !(retry_negative_ && *status == RowStatus::no_match)) {
+        row.is_kept = true;
+        continue;
+      }
+    }
+    QueryView query;
+    if (!mapping_->fill(work.chunk, record, scratch_, query)) {
+      row.is_empty = true;
+      continue;
+    }
+    const auto keyed = key_of_row(query);
+    if (!keyed) {
+      row.refusal = keyed.error().code;
+      problem(keyed.error().message);
+      continue;
+    }
+    const Slot slot{pool, keyed->key};
+    std::size_t at = SlotHash{}(slot) & (slots - 1);
+    while (table_[at] != RowRef::kNone && work.asked[table_[at]].ask.slot != slot)
+      at = (at + 1) & (slots - 1);
+    if (table_[at] == RowRef::kNone) {
+      table_[at] = static_cast<std::uint32_t>(work.asked.size());
+      row.is_first = true;
+      Asked& asked = work.asked.emplace_back();
+      asked.ask.slot = slot;
+      asked.ask.query = Query::from(query);
+      asked.ask.query.country = keyed->country;
+      asked.ask.quality = keyed->quality;
+    }
+    row.asked = table_[at];
+  }
+}
+
+}  // namespace geonce

@@ -1,0 +1,892 @@
+#include "batch/run.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <queue>
+#include <thread>
+
+#include <boost/json.hpp>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <unistd.h>
+
+#include "batch/distinct.h"
+#include "batch/line_out.h"
+#include "batch/row_work.h"
+
+namespace geonce {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kPatience{std::chrono::minutes{5}};  // with the store
+
+/// Standard input, kept in a file without a name so that it can be read twice: once for its digest.
+class KeptInput {
+ public:
+  static Result<KeptInput> of(const std::string& path, const std::filesystem::path& temp_folder) {
+    if (path != "-") return KeptInput(path, -1);
+    std::string name = temp_folder / "geonce-input-XXXXXX";
+    const int file = ::mkstemp(name.data());
+    if (file < 0)
+      return fail(
+          ErrorCode::io_failed,
+          "cannot keep standard input in {}: {} (set TMPDIR to a folder that can be written)",
+          temp_folder.string(),
+          std::strerror(errno));
+    ::unlink(name.c_str());
+    KeptInput kept(fmt::format("/proc/self/fd/{}", file), file);
+    std::vector<char> block(std::size_t{1} << 20U);
+    for (;;) {
+      const ssize_t got = ::read(STDIN_FILENO, block.data(), block.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0)
+        return fail(
+            ErrorCode::io_failed, "reading standard input failed: {}", std::strerror(errno));
+      if (got == 0) return kept;
+      for (ssize_t done = 0; done < got;) {
+        const ssize_t put =
+            ::write(file, block.data() + done, static_cast<std::size_t>(got - done));
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0)
+          return fail(errno == ENOSPC ? ErrorCode::disk_full : ErrorCode::io_failed,
+                      "keeping standard input in {} failed: {}",
+                      temp_folder.string(),
+                      std::strerror(errno));
+        done += put;
+      }
+    }
+  }
+  KeptInput(KeptInput&& other) noexcept
+      : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)) {}
+  KeptInput& operator=(KeptInput&&) = delete;
+  ~KeptInput() {
+    if (file_ >= 0) ::close(file_);
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  KeptInput(std::string path, int file) : path_(std::move(path)), file_(file) {}
+  std::string path_;
+  int file_;
+};
+
+/// Everything that is known before the first row is asked about.
+struct Prepared {
+  KeptInput kept;
+  FileFacts facts;
+  RowInput input;
+  Mapping mapping;
+  std::optional<PreviousRows> previous;
+};
+
+Result<Prepared> prepare(const BatchOptions& options) {
+  auto kept = KeptInput::of(options.input.path, options.temp_folder);
+  if (!kept) return fail(kept.error());
+  InputOptions how = options.input;
+  how.path = kept->path();
+  if (!how.format && options.input.path != "-") how.format = format_of_name(options.input.path);
+  auto facts = inspect_file(how.path, how.encoding);
+  if (!facts) {
+    Error error = facts.error();
+    if (options.input.path == "-")
+      if (const auto at = error.message.find(how.path); at != std::string::npos)
+        error.message.replace(at, how.path.size(), "standard input");
+    return fail(std::move(error));
+  }
+  auto input = RowInput::open(how, &*facts);
+  if (!input) return fail(input.error());
+  auto mapping = Mapping::make(options.mapping, input->shape().columns);
+  if (!mapping) return fail(mapping.error());
+  std::optional<PreviousRows> previous;
+  if (options.only_missing) {
+    auto found = PreviousRows::find(input->shape().columns, options.output.prefix);
+    if (!found) return fail(found.error());
+    previous = *found;
+  }
+  return Prepared{std::move(*kept), *facts, std::move(*input), std::move(*mapping), previous};
+}
+
+/// Digest of everything that decides the answers. Output formats and pace are left out: the same
+/// rows may be written again in another form for free.
+std::string identity_of(const Prepared& prepared, const BatchOptions& options) {
+  const InputShape& shape = prepared.input.shape();
+  std::string text = "geonce batch 1\n";
+  text.append(reinterpret_cast<const char*>(prepared.facts.sha256.data()),
+              prepared.facts.sha256.size());
+  text += fmt::format("\n{}\n{}\n{}\n{}\n{}{}{}\n{}\n{}\n{}\n{}\n{}\n{}\n",
+                      options.pool,
+                      to_string(shape.format),
+                      to_string(shape.encoding),
+                      shape.has_header,
+                      shape.dialect.delimiter,
+                      shape.dialect.quote,
+                      text_of(shape.dialect.line_end),
+                      prepared.mapping.describe(),
+                      options.mapping.default_country.code(),
+                      options.mapping.default_state,
+                      options.mapping.default_city,
+                      options.only_missing ? options.output.prefix : "",
+                      options.context);
+  std::string digest(32, '\0');
+  unsigned size = 0;
+  GEONCE_EXPECTS(EVP_Digest(text.data(),
+                            text.size(),
+                            reinterpret_cast<unsigned char*>(digest.data()),
+                            &size,
+                            EVP_sha256(),
+                            nullptr) == 1);
+  return digest;
+}
+
+/// An error that asking again may mend.
+bool is_transient(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::provider_retry:
+    case ErrorCode::provider_retry_after:
+    case ErrorCode::cooling_down:
+    case ErrorCode::not_sent:
+    case ErrorCode::store_busy:
+    case ErrorCode::store_unavailable:
+    case ErrorCode::deadline_exceeded:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Errors that say nothing about the row: the run that meets them is not at its end.
+bool is_of_the_run(ErrorCode code) {
+  return is_transient(code) || code == ErrorCode::provider_fatal ||
+         code == ErrorCode::no_provider || code == ErrorCode::quota_exhausted ||
+         code == ErrorCode::cache_only_miss || code == ErrorCode::interrupted ||
+         code == ErrorCode::disk_full || code == ErrorCode::internal ||
+         code == ErrorCode::store_corrupt || code == ErrorCode::io_failed;
+}
+
+RowResult result_of(const RowRef& row, const RowWork& work) {
+  RowResult result;
+  if (row.is_empty) {
+    result.status = RowStatus::empty;
+    return result;
+  }
+  if (row.asked == RowRef::kNone) {
+    result.status = row.refusal ? RowStatus::error : RowStatus::bad_row;
+    result.error = work.problems[row.problem];
+    return result;
+  }
+  const Asked& asked = work.asked[row.asked];
+  const Resolved& resolved = asked.resolved;
+  if (resolved.answer) {
+    result = row_result(*resolved.answer);
+    AnswerSource source = resolved.source;
+    if (source == AnswerSource::paid && !row.is_first) source = AnswerSource::coalesced;
+    result.cache = to_string(source);
+    result.fetched_at = resolved.answered_at;
+    result.expires_at = resolved.expires_at;
+    result.cost = row.is_first ? resolved.cost : Money{};
+    result.attempts = static_cast<std::uint32_t>(resolved.calls);
+  } else {
+    result.status = RowStatus::error;
+    result.error = resolved.error->message;
+  }
+  result.key = asked.ask.slot.key;
+  return result;
+}
+
+/// Keeps the first `rows` rows. Returns whether any were dropped.
+bool cut(Chunk& chunk, std::uint64_t rows, const RowInput& input) {
+  if (chunk.row_count <= rows) return false;
+  input.parse(chunk);
+  chunk.bytes.resize(chunk.records[rows - 1].end);
+  chunk.row_count = rows;
+  chunk.records.clear();
+  chunk.fields.clear();
+  chunk.unescaped.clear();
+  return true;
+}
+
+/// Hands work to threads and is closed once.
+template <class T>
+class Queue {
+ public:
+  void push(T item) {
+    {
+      const std::lock_guard lock(mutex_);
+      items_.push_back(std::move(item));
+    }
+    filled_.notify_one();
+  }
+  /// nullopt: closed and empty.
+  std::optional<T> pop() {
+    std::unique_lock lock(mutex_);
+    filled_.wait(lock, [&] { return closed_ || !items_.empty(); });
+    if (items_.empty()) return std::nullopt;
+    T item = std::move(items_.front());
+    items_.pop_front();
+    return item;
+  }
+  void close() {
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    filled_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::deque<T> items_;
+  bool closed_ = false;
+};
+
+class Run {
+ public:
+  Run(Store& store,
+      Resolver& resolver,
+      Clock& clock,
+      const BatchOptions& options,
+      Prepared prepared)
+      : store_(store),
+        resolver_(resolver),
+        clock_(clock),
+        options_(options),
+        prepared_(std::move(prepared)),
+        cap_(std::make_shared<SpendCap>(options.max_calls, options.max_cost)) {}
+
+  Result<BatchReport> operator()(std::stop_token stop,
+                                 const std::function<void(const BatchCounts&)>& notice);
+
+ private:
+  using WorkPtr = std::unique_ptr<RowWork>;
+  struct Retry {
+    Mono at;
+    RowWork* work;
+    std::uint32_t index;
+    friend bool operator<(const Retry& a, const Retry& b) { return a.at > b.at; }
+  };
+  /// What a worker is to do next with a chunk.
+  struct Task {
+    enum class Deed : std::uint8_t { ask, format } deed;
+    RowWork* work;
+  };
+
+  void work_on_tasks();
+  void ask(RowWork& work, RowReader& reader);
+  void send(RowWork& work, const std::vector<std::uint32_t>& which);
+  void answered(RowWork& work, std::uint32_t index, Resolved resolved);
+  void count_down(RowWork& work);
+  void retry_when_due();
+  void format(RowWork& work);
+  void stop_for(BatchEnd end, std::string reason);
+
+  Result<void> feed();
+  Result<void> write(RowWork& work);
+  Result<void> save(RowWork& work);
+  Result<void> flush_saved();
+  void count_spending();
+  Result<void> write_all(std::stop_token stop,
+                         const std::function<void(const BatchCounts&)>& notice);
+  [[nodiscard]] bool is_stopped() const { return end_.load() != BatchEnd::complete; }
+
+  Store& store_;
+  Resolver& resolver_;
+  Clock& clock_;
+  const BatchOptions& options_;
+  Prepared prepared_;
+  std::shared_ptr<SpendCap> cap_;
+
+  BatchHead head_;
+  bool was_known_ = false;
+  std::optional<RowWriter> writer_;
+  std::optional<LineOut> out_, exceptions_;
+  std::unique_ptr<DistinctKeys> distinct_;
+  BatchCounts counts_;
+  ResolverStats before_;
+  std::vector<BatchChunk> to_save_;
+  std::size_t to_save_bytes_ = 0;
+
+  Queue<Task> tasks_;
+  std::map<std::int64_t, WorkPtr> window_;  // by number; the calling thread's alone
+  std::int64_t next_number_ = 0;
+  std::int64_t rows_fed_ = 0;
+  bool has_ended_ = false;  // no more chunks to feed
+
+  std::mutex mutex_;
+  std::condition_variable ready_cv_, retry_cv_;
+  std::vector<std::int64_t> ready_;  // formatted chunks
+  std::priority_queue<Retry> retries_;
+  bool retries_closed_ = false;
+
+  std::atomic<BatchEnd> end_{BatchEnd::complete};
+  std::string stop_reason_;
+  std::atomic<std::int64_t> errors_{0}, answers_{0}, fruitless_{0};
+};
+
+void Run::stop_for(BatchEnd end, std::string reason) {
+  const std::lock_guard lock(mutex_);
+  if (is_stopped()) return;
+  stop_reason_ = std::move(reason);
+  end_ = end;
+  retry_cv_.notify_all();
+  ready_cv_.notify_all();
+}
+
+void Run::work_on_tasks() {
+  RowReader reader(prepared_.input,
+                   prepared_.mapping,
+                   prepared_.previous ? &*prepared_.previous : nullptr,
+                   options_.retry_negative);
+  while (const auto task = tasks_.pop()) {
+    if (task->deed == Task::Deed::ask)
+      ask(*task->work, reader);
+    else
+      format(*task->work);
+  }
+}
+
+void Run::ask(RowWork& work, RowReader& reader) {
+  reader.read(work, options_.pool);
+  if (was_known_ && !options_.refresh) {
+    const auto copy = store_.batch_chunk(head_.id, work.number, Deadline::in(kPatience, clock_));
+    if (copy && *copy) decode_chunk(**copy, work);
+  }
+  std::vector<std::uint32_t> open;
+  for (std::uint32_t i = 0; i < work.asked.size(); ++i) {
+    Asked& asked = work.asked[i];
+    const bool failed = asked.resolved.error.has_value();
+    const bool negative =
+        asked.resolved.answer && asked.resolved.answer->kind == AnswerKind::no_match;
+    if (asked.is_final &&
+        ((failed && options_.retry_failed) || (negative && options_.retry_negative)))
+      asked.is_final = asked.is_replayed = false;
+    if (!asked.is_final) open.push_back(i);
+  }
+  work.pending = open.size() + 1;
+  if (!open.empty()) send(work, open);
+  count_down(work);
+}
+
+void Run::send(RowWork& work, const std::vector<std::uint32_t>& which) {
+  std::vector<Ask> asks;
+  asks.reserve(which.size());
+  for (const std::uint32_t index : which) {
+    Ask& ask = asks.emplace_back(work.asked[index].ask);
+    ask.options.cause = Cause::batch;
+    ask.options.cache_only = options_.cache_only || end_.load() == BatchEnd::capped;
+    ask.options.refresh = options_.refresh && work.asked[index].attempts == 0;
+    ask.options.retry_no_match = options_.retry_negative;
+    ask.options.cap = cap_;
+  }
+  // No deadline: how long an address waits for its turn says nothing about it. A call has its own.
+  resolver_.start(
+      std::move(asks), Deadline::never(), [this, &work, which](std::size_t i, Resolved resolved) {
+        answered(work, which[i], std::move(resolved));
+      });
+}
+
+void Run::answered(RowWork& work, std::uint32_t index, Resolved resolved) {
+  Asked& asked = work.asked[index];
+  ++asked.attempts;
+  if (resolved.answer) {
+    ++answers_;
+    asked.is_final = true;
+    // Places are free and may be loaded anew at any time: they are asked again, not kept.
+    if (resolved.keep.count() > 0 && resolved.source != AnswerSource::places)
+      asked.erase_at = clock_.now_utc() + resolved.keep.count();
+  } else {
+    const ErrorCode code = resolved.error->code;
+    if (code == ErrorCode::provider_fatal || code == ErrorCode::no_provider)
+      stop_for(BatchEnd::provider_stopped, resolved.error->message);
+    if (code == ErrorCode::quota_exhausted && !is_stopped()) {
+      const std::lock_guard lock(mutex_);
+      if (!is_stopped()) {
+        stop_reason_ = "the cap on calls or cost is reached";
+        end_ = BatchEnd::capped;
+      }
+    }
+    const bool wants_retry = is_transient(code) && code != ErrorCode::deadline_exceeded &&
+                             asked.attempts <= options_.max_retries && !options_.cache_only;
+    if (wants_retry) {
+      const milliseconds pause =
+          std::max(resolved.error->retry_after, milliseconds{500 << asked.attempts});
+      const std::lock_guard lock(mutex_);
+      if (!retries_closed_ && !is_stopped()) {
+        retries_.push({clock_.now() + pause, &work, index});
+        retry_cv_.notify_all();
+        return;
+      }
+    }
+    if (is_transient(code) && ++fruitless_ >= 20 && answers_ == 0)
+      stop_for(BatchEnd::provider_down, resolved.error->message);
+    asked.is_final = !is_of_the_run(code);
+    if (code != ErrorCode::cache_only_miss && code != ErrorCode::quota_exhausted &&
+        code != ErrorCode::interrupted && ++errors_ == options_.max_errors)
+      stop_for(
+          BatchEnd::too_many_errors,
+          fmt::format("{} addresses in error, the limit of --max-errors", options_.max_errors));
+  }
+  asked.resolved = std::move(resolved);
+  count_down(work);
+}
+
+void Run::count_down(RowWork& work) {
+  if (work.pending.fetch_sub(1) == 1) tasks_.push({Task::Deed::format, &work});
+}
+
+void Run::retry_when_due() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (retries_.empty()) {
+      if (retries_closed_) return;
+      retry_cv_.wait(lock);
+      continue;
+    }
+    const bool now = is_stopped() || retries_closed_ || retries_.top().at <= clock_.now();
+    if (!now) {
+      retry_cv_.wait_until(lock, retries_.top().at);
+      continue;
+    }
+    const Retry due = retries_.top();
+    retries_.pop();
+    lock.unlock();
+    if (end_.load() != BatchEnd::complete && end_.load() != BatchEnd::capped) {
+      Resolved resolved;
+      resolved.error = Error{ErrorCode::interrupted,
+                             "the run was stopped before this address was answered",
+                             {},
+                             {},
+                             {}};
+      answered(*due.work, due.index, std::move(resolved));
+    } else {
+      send(*due.work, {due.index});
+    }
+    lock.lock();
+  }
+}
+
+void Run::format(RowWork& work) {
+  work.output.clear();
+  work.exceptions.clear();
+  for (std::size_t i = 0; i < work.rows.size(); ++i) {
+    const RowRef& row = work.rows[i];
+    const Record& record = work.chunk.records[i];
+    Result<void> written;
+    if (row.is_kept) {
+      written = writer_->keep(work.chunk, record, work.output);
+    } else {
+      const RowResult result = result_of(row, work);
+      written = writer_->append(work.chunk, record, result, work.output);
+      if (written && exceptions_ && result.status != RowStatus::match &&
+          result.status != RowStatus::empty)
+        written = writer_->append(work.chunk, record, result, work.exceptions);
+    }
+    if (!written) {
+      work.failure = written.error();
+      break;
+    }
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    ready_.push_back(work.number);
+  }
+  ready_cv_.notify_all();
+}
+
+Result<void> Run::feed() {
+  while (!has_ended_ && window_.size() < options_.window &&
+         (!is_stopped() || end_.load() == BatchEnd::capped)) {
+    auto work = std::make_unique<RowWork>();
+    work->number = next_number_;
+    auto more = prepared_.input.next(work->chunk);
+    if (!more) return fail(more.error());
+    if (!*more) {
+      has_ended_ = true;
+      return {};
+    }
+    if (options_.limit) {
+      const auto left =
+          static_cast<std::uint64_t>(std::max<std::int64_t>(0, *options_.limit - rows_fed_));
+      if (work->chunk.row_count >= left) has_ended_ = true;
+      if (left == 0) return {};
+      // A part of a chunk is no chunk of the batch: it is answered and written, not kept.
+      if (cut(work->chunk, left, prepared_.input)) work->number = -1 - work->number;
+    }
+    rows_fed_ += static_cast<std::int64_t>(work->chunk.row_count);
+    ++next_number_;
+    RowWork* raw = work.get();
+    window_.emplace(next_number_ - 1, std::move(work));
+    tasks_.push({Task::Deed::ask, raw});
+  }
+  return {};
+}
+
+Result<void> Run::save(RowWork& work) {
+  bool all_final = true, is_new = false;
+  for (const Asked& asked : work.asked) {
+    all_final = all_final && asked.is_final;
+    is_new = is_new || (!asked.is_replayed && (asked.erase_at > 0 || asked.resolved.error));
+  }
+  if (work.number < 0 || !all_final || !is_new) return {};
+  UtcMs erase_at = INT64_MAX;
+  for (const Asked& asked : work.asked)
+    if (asked.erase_at > 0) erase_at = std::min(erase_at, asked.erase_at);
+  const UtcMs now = clock_.now_utc();
+  to_save_.push_back(
+      {work.number, encode_chunk(work), milliseconds{erase_at == INT64_MAX ? 0 : erase_at - now}});
+  to_save_bytes_ += to_save_.back().bytes.size();
+  return to_save_bytes_ > (std::size_t{2} << 20U) ? flush_saved() : Result<void>{};
+}
+
+Result<void> Run::flush_saved() {
+  if (to_save_.empty()) return {};
+  auto saved = store_.save_chunks(head_.id, to_save_, Deadline::in(kPatience, clock_));
+  to_save_.clear();
+  to_save_bytes_ = 0;
+  return saved;
+}
+
+Result<void> Run::write(RowWork& work) {
+  if (work.failure) return fail(*work.failure);
+  if (auto put = out_->write(work.output); !put) return put;
+  if (exceptions_)
+    if (auto put = exceptions_->write(work.exceptions); !put) return put;
+  for (const RowRef& row : work.rows) {
+    ++counts_.rows;
+    if (row.is_kept) {
+      ++counts_.kept;
+      continue;
+    }
+    const RowResult result = result_of(row, work);
+    ++counts_.by_status.at(static_cast<std::size_t>(result.status));
+    if (row.asked == RowRef::kNone) continue;
+    const Asked& asked = work.asked[row.asked];
+    if (asked.is_replayed) {
+      ++counts_.replayed;
+    } else if (asked.resolved.answer) {
+      const bool repeats = asked.resolved.source == AnswerSource::paid && !row.is_first;
+      ++counts_.by_source.at(
+          static_cast<std::size_t>(repeats ? AnswerSource::coalesced : asked.resolved.source));
+    }
+  }
+  for (const Asked& asked : work.asked)
+    if (auto added = distinct_->add(asked.ask.slot.key, 0); !added) return added;
+  counts_.bytes_read = std::max(counts_.bytes_read, work.chunk.raw_offset);
+  return save(work);
+}
+
+/// Calls are counted where they are made: one that had to be repeated, or whose answer was lost,
+/// costs too.
+void Run::count_spending() {
+  const ResolverStats now = resolver_.stats();
+  counts_.calls = now.calls - before_.calls;
+  counts_.cost = now.cost - before_.cost;
+}
+
+Result<void> Run::write_all(std::stop_token stop,
+                            const std::function<void(const BatchCounts&)>& notice) {
+  const std::stop_callback on_stop(stop,
+                                   [this] { stop_for(BatchEnd::interrupted, "interrupted"); });
+  std::vector<std::int64_t> ready;
+  std::int64_t next = 0;
+  bool drained = false;
+  for (;;) {
+    if (auto fed = feed(); !fed) return fed;
+    if (window_.empty()) return {};
+    const bool stopping = is_stopped() && end_.load() != BatchEnd::capped;
+    if (stopping && !drained) {
+      drained = true;
+      resolver_.drain(Deadline::in(milliseconds{30'000}, clock_));
+    }
+    {
+      std::unique_lock lock(mutex_);
+      ready_cv_.wait_for(lock, milliseconds{250}, [&] {
+        return !ready_.empty() || (!drained && is_stopped() && end_.load() != BatchEnd::capped);
+      });
+      for (const auto number : ready_) ready.push_back(number < 0 ? -1 - number : number);
+      ready_.clear();
+    }
+    count_spending();
+    notice(counts_);
+    for (auto first = window_.begin(); first != window_.end() && first->first == next &&
+                                       std::find(ready.begin(), ready.end(), next) != ready.end();
+         first = window_.begin()) {
+      RowWork& work = *first->second;
+      std::erase(ready, next);
+      // A run that is stopped ends with its last whole chunk: a row that was not reached is not a
+      // row in error.
+      const bool unreached =
+          stopping && std::any_of(work.asked.begin(), work.asked.end(), [](const Asked& asked) {
+            return asked.resolved.error && is_of_the_run(asked.resolved.error->code);
+          });
+      if (unreached && !has_ended_) has_ended_ = true;
+      if (unreached) {
+        // Whatever else is in flight must land before its memory goes.
+        std::unique_lock lock(mutex_);
+        ready_cv_.wait(lock, [&] { return ready.size() + ready_.size() + 1 >= window_.size(); });
+        window_.clear();
+        return {};
+      }
+      if (auto written = write(work); !written) {
+        stop_for(BatchEnd::interrupted, written.error().message);
+        if (!drained) resolver_.drain(Deadline::in(milliseconds{30'000}, clock_));
+        std::unique_lock lock(mutex_);
+        ready_cv_.wait(lock, [&] { return ready.size() + ready_.size() + 1 >= window_.size(); });
+        return written;
+      }
+      window_.erase(first);
+      ++next;
+    }
+  }
+}
+
+Result<BatchReport> Run::operator()(std::stop_token stop,
+                                    const std::function<void(const BatchCounts&)>& notice) {
+  const Mono began = clock_.now();
+  before_ = resolver_.stats();
+  auto writer = RowWriter::make(prepared_.input.shape(), options_.output);
+  if (!writer) return fail(writer.error());
+  writer_ = std::move(*writer);
+  const Deadline deadline = Deadline::in(kPatience, clock_);
+  auto head = store_.open_batch(identity_of(prepared_, options_),
+                                options_.input.path,
+                                options_.restart || options_.refresh,
+                                deadline);
+  if (!head) return fail(head.error());
+  head_ = std::move(*head);
+  was_known_ = !head_.is_new && !options_.restart;
+  auto distinct = DistinctKeys::open(options_.temp_folder);
+  if (!distinct) return fail(distinct.error());
+  distinct_ = std::move(*distinct);
+  auto out = LineOut::create(options_.output.path);
+  if (!out) return fail(out.error());
+  out_ = std::move(*out);
+  if (!options_.exceptions.empty()) {
+    auto exceptions = LineOut::create(options_.exceptions);
+    if (!exceptions) return fail(exceptions.error());
+    exceptions_ = std::move(*exceptions);
+  }
+  auto prologue = writer_->prologue();
+  if (!prologue) return fail(prologue.error());
+  for (auto* sink : {&out_, &exceptions_})
+    if (*sink)
+      if (auto put = (*sink)->write(*prologue); !put) return fail(put.error());
+  counts_.bytes_total = prepared_.facts.size;
+
+  Result<void> done;
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < options_.workers; ++i)
+      threads.emplace_back([this] { work_on_tasks(); });
+    std::jthread retrier([this] { retry_when_due(); });
+    done = write_all(stop, notice);
+    if (!done) {
+      // Chunks in flight still refer to this run: let them land.
+      stop_for(BatchEnd::interrupted, done.error().message);
+      resolver_.drain(Deadline::in(milliseconds{30'000}, clock_));
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      retries_closed_ = true;
+    }
+    retry_cv_.notify_all();
+    retrier.join();
+    tasks_.close();
+  }
+  if (!done) return fail(done.error());
+  if (auto saved = flush_saved(); !saved) return fail(saved.error());
+
+  BatchReport report;
+  report.end = end_;
+  report.stop_reason = stop_reason_;
+  const bool whole = report.end == BatchEnd::complete || report.end == BatchEnd::capped;
+  const bool has_row_errors = counts_.of(RowStatus::error) + counts_.of(RowStatus::bad_row) > 0;
+  if (report.end == BatchEnd::complete && has_row_errors)
+    report.end = BatchEnd::complete_with_errors;
+  report.output = whole ? options_.output.path : LineOut::part_name(options_.output.path);
+  for (auto* sink : {&out_, &exceptions_}) {
+    if (!*sink || !whole) continue;
+    if (auto put = (*sink)->write(writer_->epilogue()); !put) return fail(put.error());
+    if (auto finished = (*sink)->finish(); !finished) return fail(finished.error());
+  }
+  auto distinct_count = distinct_->count();
+  if (!distinct_count) return fail(distinct_count.error());
+  counts_.distinct = distinct_count->at(0);
+  count_spending();
+  report.counts = counts_;
+  report.id = head_.id;
+  report.resumed = was_known_;
+  report.input_note = prepared_.input.describe();
+  report.mapping_note = prepared_.mapping.describe();
+  report.took = std::chrono::duration_cast<milliseconds>(clock_.now() - began);
+  notice(counts_);
+
+  head_.state = to_string(report.end);
+  head_.rows = counts_.rows;
+  head_.summary_json = to_json(report);
+  if (auto closed = store_.close_batch(head_, Deadline::in(kPatience, clock_)); !closed)
+    return fail(closed.error());
+  return report;
+}
+
+}  // namespace
+
+double BatchCounts::hit_share() const {
+  std::int64_t answered = replayed;
+  for (const auto count : by_source) answered += count;
+  return answered == 0
+             ? 0
+             : 1 - static_cast<double>(of(AnswerSource::paid)) / static_cast<double>(answered);
+}
+
+std::string_view to_string(BatchEnd end) {
+  switch (end) {
+    case BatchEnd::complete:
+      return "complete";
+    case BatchEnd::complete_with_errors:
+      return "complete_with_errors";
+    case BatchEnd::capped:
+      return "capped";
+    case BatchEnd::interrupted:
+      return "interrupted";
+    case BatchEnd::provider_stopped:
+      return "provider_stopped";
+    case BatchEnd::provider_down:
+      return "provider_down";
+    case BatchEnd::too_many_errors:
+      return "too_many_errors";
+  }
+  return "interrupted";
+}
+
+int exit_code_of(BatchEnd end) {
+  switch (end) {
+    case BatchEnd::complete:
+      return 0;
+    case BatchEnd::complete_with_errors:
+      return 6;
+    case BatchEnd::capped:
+      return 7;
+    case BatchEnd::interrupted:
+      return 130;
+    case BatchEnd::provider_stopped:
+      return 8;
+    case BatchEnd::provider_down:
+      return 3;
+    case BatchEnd::too_many_errors:
+      return 1;
+  }
+  return 1;
+}
+
+std::string to_json(const BatchReport& report) {
+  const BatchCounts& counts = report.counts;
+  boost::json::object statuses, sources;
+  for (std::size_t i = 0; i < kRowStatuses; ++i)
+    statuses[to_string(static_cast<RowStatus>(i))] = counts.by_status.at(i);
+  for (std::size_t i = 0; i < kSources; ++i)
+    sources[to_string(static_cast<AnswerSource>(i))] = counts.by_source.at(i);
+  boost::json::object object{{"end", to_string(report.end)},
+                             {"batch", to_string(report.id)},
+                             {"resumed", report.resumed},
+                             {"rows", counts.rows},
+                             {"distinct", counts.distinct},
+                             {"replayed", counts.replayed},
+                             {"kept", counts.kept},
+                             {"status", statuses},
+                             {"cache", sources},
+                             {"hit_share", counts.hit_share()},
+                             {"calls", counts.calls},
+                             {"cost_microusd", counts.cost.micro_usd},
+                             {"took_ms", report.took.count()},
+                             {"output", report.output},
+                             {"input", report.input_note},
+                             {"mapping", report.mapping_note}};
+  if (!report.stop_reason.empty()) object["stop_reason"] = report.stop_reason;
+  return boost::json::serialize(object);
+}
+
+Result<BatchReport> run_batch(Store& store,
+                              Resolver& resolver,
+                              Clock& clock,
+                              const BatchOptions& options,
+                              std::stop_token stop,
+                              const std::function<void(const BatchCounts&)>& notice) {
+  auto prepared = prepare(options);
+  if (!prepared) return fail(prepared.error());
+  return Run(store, resolver, clock, options, std::move(*prepared))(std::move(stop), notice);
+}
+
+Result<BatchPlan> plan_batch(Resolver& resolver,
+                             Clock& clock,
+                             const BatchOptions& options,
+                             std::stop_token stop,
+                             const std::function<void(const BatchCounts&)>& notice) {
+  auto prepared = prepare(options);
+  if (!prepared) return fail(prepared.error());
+  // Collisions and encodings are found now, not after the money is spent.
+  if (auto writer = RowWriter::make(prepared->input.shape(), options.output); !writer)
+    return fail(writer.error());
+  auto distinct = DistinctKeys::open(options.temp_folder);
+  if (!distinct) return fail(distinct.error());
+  enum Class : std::uint8_t { kKnown, kNoMatch, kOpen };
+  BatchPlan plan;
+  BatchCounts counts;
+  counts.bytes_total = prepared->facts.size;
+  RowReader reader(prepared->input,
+                   prepared->mapping,
+                   prepared->previous ? &*prepared->previous : nullptr,
+                   options.retry_negative);
+  RowWork work;
+  while (!stop.stop_requested() && (!options.limit || plan.rows < *options.limit)) {
+    auto more = prepared->input.next(work.chunk);
+    if (!more) return fail(more.error());
+    if (!*more) break;
+    if (options.limit)
+      cut(work.chunk, static_cast<std::uint64_t>(*options.limit - plan.rows), prepared->input);
+    reader.read(work, options.pool);
+    for (const RowRef& row : work.rows) {
+      ++plan.rows;
+      if (row.is_empty) ++plan.empty;
+      if (row.problem != RowRef::kNone) ++(row.refusal ? plan.invalid : plan.bad);
+    }
+    std::vector<Ask> asks;
+    asks.reserve(work.asked.size());
+    for (Asked& asked : work.asked) {
+      asked.ask.options.retry_no_match = options.retry_negative;
+      asked.ask.options.refresh = options.refresh;
+      asks.push_back(asked.ask);
+    }
+    const auto known = resolver.peek(asks, Deadline::in(kPatience, clock));
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      const bool is_known = known[i].answer != nullptr && !options.refresh;
+      const bool negative = is_known && known[i].answer->kind == AnswerKind::no_match;
+      const std::uint8_t kind = negative ? kNoMatch : is_known ? kKnown : kOpen;
+      if (auto added = (*distinct)->add(asks[i].slot.key, kind); !added) return fail(added.error());
+    }
+    counts.rows = plan.rows;
+    counts.bytes_read = work.chunk.raw_offset;
+    notice(counts);
+    work.chunk.clear();
+  }
+  if (stop.stop_requested())
+    return fail(ErrorCode::interrupted, "interrupted; nothing was asked or paid");
+  const auto sums = (*distinct)->count();
+  if (!sums) return fail(sums.error());
+  plan.known = sums->at(kKnown);
+  plan.known_no_match = sums->at(kNoMatch);
+  plan.would_ask = sums->at(kOpen);
+  plan.distinct = plan.known + plan.known_no_match + plan.would_ask;
+  plan.input_note = prepared->input.describe();
+  plan.mapping_note = prepared->mapping.describe();
+  return plan;
+}
+
+}  // namespace geonce

@@ -1,0 +1,121 @@
+#include "batch/row_work.h"
+
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+namespace geonce {
+namespace {
+
+class RowWorkTest : public testing::Test {
+ protected:
+  void read(const std::string& csv) {
+    const std::string path = testing::TempDir() + "row_work.csv";
+    std::ofstream(path) << csv;
+    InputOptions options;
+    options.path = path;
+    auto input = RowInput::open(options);
+    ASSERT_TRUE(input) << input.error().message;
+    MappingOptions how;
+    how.address = "address";
+    how.default_country = Country('U', 'S');
+    auto mapping = Mapping::make(how, input->shape().columns);
+    ASSERT_TRUE(mapping) << mapping.error().message;
+    auto more = input->next(work_.chunk);
+    ASSERT_TRUE(more && *more);
+    RowReader(*input, *mapping, nullptr, false).read(work_, kDefaultPool);
+  }
+
+  static Resolved match(double lat_deg) {
+    Answer answer;
+    answer.kind = AnswerKind::match;
+    answer.at = LatLng{lat_deg, 2};
+    answer.provider = "test";
+    Resolved resolved;
+    resolved.answer = std::make_shared<const Answer>(answer);
+    resolved.source = AnswerSource::paid;
+    resolved.answered_at = 5;
+    resolved.expires_at = 6;
+    resolved.cost = Money{500};
+    resolved.calls = 1;
+    return resolved;
+  }
+
+  RowWork work_;
+};
+
+TEST_F(RowWorkTest, rows_of_one_address_in_any_spelling_are_asked_once) {
+  read(
+      "id,address\n"
+      "1,\"12 Oak St, Reno, NV 89501\"\n"
+      "2,\"12 OAK STREET, RENO, NV 89501\"\n"
+      "3,\"14 Oak St, Reno, NV 89501\"\n");
+  ASSERT_EQ(work_.rows.size(), 3U);
+  EXPECT_EQ(work_.asked.size(), 2U);
+  EXPECT_EQ(work_.rows[0].asked, work_.rows[1].asked);
+  EXPECT_NE(work_.rows[0].asked, work_.rows[2].asked);
+  EXPECT_TRUE(work_.rows[0].is_first);
+  EXPECT_FALSE(work_.rows[1].is_first);
+  EXPECT_EQ(work_.asked[0].ask.query.text, "12 Oak St, Reno, NV 89501");
+}
+
+TEST_F(RowWorkTest, empty_and_damaged_rows_and_impossible_addresses_are_not_asked_about) {
+  read("id,address\n1,\n2\n3,\"12 Oak St, Reno, NV 89501\"\n4," + std::string(3'000, 'x') + "\n");
+  ASSERT_EQ(work_.rows.size(), 4U);
+  EXPECT_TRUE(work_.rows[0].is_empty);
+  EXPECT_NE(work_.rows[1].problem, RowRef::kNone);
+  EXPECT_FALSE(work_.rows[1].refusal);
+  EXPECT_EQ(work_.rows[2].asked, 0U);
+  EXPECT_EQ(work_.rows[3].refusal, ErrorCode::invalid_address);
+}
+
+TEST_F(RowWorkTest, a_kept_chunk_gives_its_answers_back_to_the_same_rows_only) {
+  read("id,address\n1,\"12 Oak St, Reno, NV 89501\"\n2,\"14 Oak St, Reno, NV 89501\"\n");
+  work_.asked[0].resolved = match(1.5);
+  work_.asked[0].erase_at = 99;
+  work_.asked[1].resolved.error = Error{ErrorCode::provider_permanent, "no", {}, {}, {}};
+  work_.asked[0].is_final = work_.asked[1].is_final = true;
+  const std::string bytes = encode_chunk(work_);
+
+  read("id,address\n1,\"12 Oak St, Reno, NV 89501\"\n2,\"14 Oak St, Reno, NV 89501\"\n");
+  decode_chunk(bytes, work_);
+  ASSERT_TRUE(work_.asked[0].is_replayed);
+  EXPECT_EQ(*work_.asked[0].resolved.answer, *match(1.5).answer);
+  EXPECT_EQ(work_.asked[0].resolved.cost, Money{500});
+  EXPECT_EQ(work_.asked[0].erase_at, 99);
+  ASSERT_TRUE(work_.asked[1].is_replayed);
+  EXPECT_EQ(work_.asked[1].resolved.error->code, ErrorCode::provider_permanent);
+
+  read("id,address\n1,\"12 Elm St, Reno, NV 89501\"\n2,\"14 Oak St, Reno, NV 89501\"\n");
+  decode_chunk(bytes, work_);
+  EXPECT_FALSE(work_.asked[0].is_replayed);
+  EXPECT_FALSE(work_.asked[1].is_replayed);
+}
+
+TEST_F(RowWorkTest, an_answer_that_may_not_be_kept_is_not_in_the_chunk) {
+  read("id,address\n1,\"12 Oak St, Reno, NV 89501\"\n");
+  work_.asked[0].resolved = match(1.5);
+  work_.asked[0].is_final = true;
+  const std::string bytes = encode_chunk(work_);
+  EXPECT_EQ(bytes.size(), 1U + 4 + 32 + 1);
+  work_.asked[0] = Asked{work_.asked[0].ask, {}, 0, 0, false, false};
+  decode_chunk(bytes, work_);
+  EXPECT_FALSE(work_.asked[0].is_replayed);
+}
+
+TEST_F(RowWorkTest, cut_or_foreign_bytes_give_nothing_that_was_not_whole) {
+  read("id,address\n1,\"12 Oak St, Reno, NV 89501\"\n");
+  work_.asked[0].resolved = match(1.5);
+  work_.asked[0].erase_at = 99;
+  work_.asked[0].is_final = true;
+  const std::string bytes = encode_chunk(work_);
+  const Asked blank{work_.asked[0].ask, {}, 0, 0, false, false};
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    work_.asked[0] = blank;
+    decode_chunk(std::string_view(bytes).substr(0, size), work_);
+    EXPECT_FALSE(work_.asked[0].is_replayed) << size;
+  }
+}
+
+}  // namespace
+}  // namespace geonce
