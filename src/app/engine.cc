@@ -1,0 +1,216 @@
+#include "app/engine.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "io/http_client.h"
+#include "ledger/spool.h"
+#include "providers/engine.h"
+#include "providers/spec.h"
+#include "resolver/live.h"
+#include "tiers/memory_tier.h"
+
+namespace geonce {
+namespace {
+
+constexpr std::string_view kPlaces = "places";
+
+Result<std::string> secret_of(const std::string& name, const ProviderConfig& config) {
+  if (!config.secret_env.empty()) {
+    const char* value = std::getenv(config.secret_env.c_str());
+    if (value == nullptr || *value == '\0')
+      return fail(ErrorCode::invalid_config,
+                  "providers.{}.secret_env names {}, which is not set",
+                  name,
+                  config.secret_env);
+    return std::string(value);
+  }
+  if (config.secret_file.empty()) return std::string();
+  std::ifstream file(config.secret_file);
+  std::string line;
+  if (!file || !std::getline(file, line) || line.empty())
+    return fail(ErrorCode::invalid_config,
+                "providers.{}.secret_file: no key in the first line of {}",
+                name,
+                config.secret_file.string());
+  if (line.back() == '\r') line.pop_back();
+  return line;
+}
+
+Result<ProviderSettings> settings_of(const std::string& name, const ProviderConfig& config) {
+  auto secret = secret_of(name, config);
+  if (!secret) return fail(secret.error());
+  ProviderSettings settings;
+  settings.secret = std::move(*secret);
+  settings.base_url = config.base_url;
+  settings.user_agent = config.user_agent;
+  settings.price_single = config.price_single;
+  settings.price_bulk = config.price_bulk;
+  settings.terms = config.terms();
+  if (config.concurrency) settings.concurrency = static_cast<std::size_t>(*config.concurrency);
+  settings.rate_per_s = config.rate_per_s;
+  settings.timeout = config.timeout;
+  settings.bulk = config.bulk.value_or(true);
+  return settings;
+}
+
+std::filesystem::path spool_folder(const Config& config) {
+  return config.store.string() + ".spool";
+}
+
+Result<std::shared_ptr<Provider>> make(const std::string& name,
+                                       const Specs& specs,
+                                       const Config& config,
+                                       HttpClient& http) {
+  const auto spec = specs.find(name);
+  if (spec == specs.end())
+    return fail(ErrorCode::invalid_config,
+                "the chain names the provider {}, and there is no spec of that name (see geonce "
+                "provider list)",
+                name);
+  const auto found = config.providers.find(name);
+  auto settings =
+      settings_of(name, found == config.providers.end() ? ProviderConfig{} : found->second);
+  if (!settings) return fail(settings.error());
+  if (!settings->timeout) settings->timeout = config.resolver.total_deadline;
+  auto provider = make_provider(spec->second, std::move(*settings), http);
+  if (!provider) return fail(provider.error());
+  return std::shared_ptr<Provider>(std::move(*provider));
+}
+
+Result<std::vector<std::shared_ptr<Provider>>> make_chain(const Config& config, HttpClient& http) {
+  auto specs = load_specs(config.specs);
+  if (!specs) return fail(specs.error());
+  std::vector<std::shared_ptr<Provider>> chain;
+  for (const std::string& name : config.chain.standard) {
+    if (name == kPlaces) continue;
+    auto provider = make(name, *specs, config, http);
+    if (!provider) return fail(provider.error());
+    chain.push_back(std::move(*provider));
+  }
+  return chain;
+}
+
+class LiveEngine final : public Engine {
+ public:
+  static Result<std::unique_ptr<Engine>> open(const Config& config) {
+    auto engine = std::make_unique<LiveEngine>();
+    if (auto opened = engine->start(config); !opened) return fail(opened.error());
+    return engine;
+  }
+
+  Store& store() override { return *store_; }
+  Resolver& resolver() override { return *resolver_; }
+  Clock& clock() override { return system_clock(); }
+  [[nodiscard]] std::vector<ProviderTraits> chain() const override {
+    std::vector<ProviderTraits> traits;
+    for (const auto& provider : chain_) traits.push_back(provider->traits());
+    return traits;
+  }
+  [[nodiscard]] std::string takeover_note() const override { return takeover_note_; }
+
+ private:
+  Result<void> start(const Config& config) {
+    auto http = open_http_client("geonce/" GEONCE_VERSION);
+    if (!http) return fail(http.error());
+    http_ = std::move(*http);
+    auto chain = make_chain(config, *http_);
+    if (!chain) return fail(chain.error());
+    chain_ = std::move(*chain);
+    const auto& names = config.chain.standard;
+    const bool places = std::find(names.begin(), names.end(), kPlaces) != names.end();
+    auto store = open_store(config, true);
+    if (!store) return fail(store.error());
+    store_ = std::move(*store);
+    memory_ =
+        open_memory_tier(static_cast<std::size_t>(config.memory.max_mib) << 20U, system_clock());
+    const OwnerId owner = make_uuid(system_clock());
+    auto spool = open_spool(spool_folder(config), owner, config.spool.sync);
+    if (!spool) return fail(spool.error());
+    spool_ = std::move(*spool);
+
+    ResolverOptions options;
+    options.send_window = config.resolver.send_window;
+    options.margin = config.resolver.margin;
+    options.max_unknown = config.resolver.takeover == Takeover::never
+                              ? -1
+                              : static_cast<int>(config.resolver.max_unknown_retries);
+    options.cool_down = config.resolver.cool_down;
+    options.bulk_size = static_cast<std::size_t>(config.resolver.bulk_size);
+    resolver_ = open_resolver({*store_,
+                               *memory_,
+                               *spool_,
+                               system_clock(),
+                               owner,
+                               chain_,
+                               places,
+                               config.life,
+                               config.accept,
+                               options});
+    return {};
+  }
+
+  // In this order: what is used is made before its users and ends after them.
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<MemoryTier> memory_;
+  std::unique_ptr<Spool> spool_;
+  std::unique_ptr<HttpClient> http_;
+  std::vector<std::shared_ptr<Provider>> chain_;
+  std::unique_ptr<Resolver> resolver_;
+  std::string takeover_note_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_store(const Config& config, bool create) {
+  if (!create && !std::filesystem::exists(config.store))
+    return fail(ErrorCode::not_found,
+                "there is no store at {} yet; geonce batch, get and places load make it",
+                config.store.string());
+  if (create && config.store.has_parent_path()) {
+    std::error_code error;
+    std::filesystem::create_directories(config.store.parent_path(), error);
+    if (error)
+      return fail(ErrorCode::store_unavailable,
+                  "cannot make the store's folder {}: {}",
+                  config.store.parent_path().string(),
+                  error.message());
+  }
+  SqliteOptions options;
+  options.path = config.store.string();
+  options.create = create;
+  return open_sqlite_store(options);
+}
+
+Result<std::unique_ptr<Engine>> open_engine(const Config& config) {
+  return LiveEngine::open(config);
+}
+
+Result<std::vector<ProviderTraits>> examine_chain(const Config& config) {
+  auto http = open_http_client("geonce/" GEONCE_VERSION);
+  if (!http) return fail(http.error());
+  const auto chain = make_chain(config, **http);
+  if (!chain) return fail(chain.error());
+  std::vector<ProviderTraits> traits;
+  for (const auto& provider : *chain) traits.push_back(provider->traits());
+  return traits;
+}
+
+std::string answer_context(const Config& config) {
+  std::string text = fmt::format("chain {}\n", fmt::join(config.chain.standard, ","));
+  for (const auto& [country, chain] : config.chain.countries)
+    text += fmt::format("{} {}\n", country.code(), fmt::join(chain, ","));
+  text += fmt::format("floor {}, confidence {}, partial {}, zero {}\n",
+                      to_string(config.accept.floor),
+                      config.accept.min_confidence,
+                      config.accept.partial_is_street,
+                      config.accept.allow_zero_zero);
+  return text;
+}
+
+}  // namespace geonce
