@@ -1,0 +1,130 @@
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+
+#include "cli/session.h"
+
+namespace geonce::cli {
+namespace {
+
+/// Findings, a line each; what is bad decides the exit code.
+class Findings {
+ public:
+  void good(const std::string& text) { fmt::print("ok    {}\n", text); }
+  void warn(const std::string& text) { fmt::print("warn  {}\n", text); }
+  void bad(const Error& error) {
+    fmt::print("bad   {}\n", error.message);
+    if (exit_code_ == 0) exit_code_ = row(error.code).exit_code;
+  }
+  [[nodiscard]] int exit_code() const { return exit_code_; }
+
+ private:
+  int exit_code_ = 0;
+};
+
+void look_at_store(const Config& config, bool deep, Findings& findings) {
+  auto store = open_store(config, false);
+  if (!store) {
+    if (store.error().code == ErrorCode::not_found)
+      findings.warn(store.error().message);
+    else
+      findings.bad(store.error());
+    return;
+  }
+  const auto stats = (*store)->stats(patience());
+  if (!stats) return findings.bad(stats.error());
+  findings.good(
+      fmt::format("store {} ({} {}, schema {}, {:.1f} MiB): {} entries, {} ledger rows, {} address "
+                  "points, {} batches",
+                  stats->where,
+                  stats->kind,
+                  stats->version,
+                  stats->schema,
+                  static_cast<double>(stats->bytes) / (1 << 20U),
+                  stats->entries,
+                  stats->ledger_rows,
+                  stats->places,
+                  stats->batches));
+  if (stats->places == 0 && config.chain.standard == std::vector<std::string>{"places"})
+    findings.warn(
+        "the chain is places alone and there are no address points: geonce places load FILE, or "
+        "name a provider in "
+        "chain.default");
+  if (stats->blocked_claims > 0)
+    findings.warn(fmt::format(
+        "{} addresses are blocked: their last calls may have been billed and the answers are lost "
+        "(geonce ledger show --event unknown; geonce get --refresh ADDRESS buys anew)",
+        stats->blocked_claims));
+  if (stats->open_claims > 0)
+    findings.warn(
+        fmt::format("{} purchases are open: by a process at work, or by one that was killed (the "
+                    "next run takes those over)",
+                    stats->open_claims));
+  if (deep) {
+    const auto checked = (*store)->check(Deadline::never());
+    if (!checked) return findings.bad(checked.error());
+    findings.good("every page and every answer of the store is readable");
+  }
+  struct statvfs disk {};
+  const auto folder =
+      config.store.has_parent_path() ? config.store.parent_path() : std::filesystem::path(".");
+  if (statvfs(folder.c_str(), &disk) == 0) {
+    const std::uint64_t mib = disk.f_bavail * disk.f_frsize >> 20U;
+    const auto text = fmt::format("{} MiB free beside the store", mib);
+    if (mib < 512)
+      findings.warn(text + ": a full disk stops all purchases");
+    else
+      findings.good(text);
+  }
+}
+
+void look_at_chain(const Config& config, Findings& findings) {
+  const auto chain = examine_chain(config);
+  if (!chain) return findings.bad(chain.error());
+  for (const ProviderTraits& provider : *chain) {
+    if (provider.terms.keep == Terms::Keep::nothing) {
+      findings.warn(
+          fmt::format("provider {}: its terms are not known to allow keeping answers, so every "
+                      "question is paid for again; if your "
+                      "contract allows it, say so in providers.{}.terms",
+                      provider.name,
+                      provider.name));
+      continue;
+    }
+    const auto terms = provider.terms.keep == Terms::Keep::limited
+                           ? fmt::format("{} days", provider.terms.keep_for.count() / 24)
+                           : std::string("without limit");
+    findings.good(fmt::format("provider {}: {} a look-up, answers may be kept {}",
+                              provider.name,
+                              to_string(provider.price_single),
+                              terms));
+  }
+  if (chain->empty()) findings.good("the chain is places alone: nothing is ever paid");
+}
+
+int examine(const Globals& globals, bool deep) {
+  Findings findings;
+  const auto loaded = load(globals);
+  if (!loaded) {
+    findings.bad(loaded.error());
+    return findings.exit_code();
+  }
+  findings.good(loaded->file.empty() ? std::string("no configuration file: defaults")
+                                     : fmt::format("configuration {}", loaded->file.string()));
+  look_at_store(loaded->config, deep, findings);
+  look_at_chain(loaded->config, findings);
+  return findings.exit_code();
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Program& program) {
+  auto* command = app.add_subcommand("doctor", "Look for what is wrong, and say what to do");
+  auto deep = std::make_shared<bool>(false);
+  command->add_flag("--deep", *deep, "Read the whole store as well");
+  does(*command, program, [&program, deep] { return examine(program.globals, *deep); });
+}
+
+}  // namespace geonce::cli

@@ -1,0 +1,160 @@
+#include <cstdio>
+#include <memory>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "cli/session.h"
+
+namespace geonce::cli {
+namespace {
+
+struct Arguments {
+  std::string what, country, provider, kind;
+  std::size_t limit = 100;
+  bool json = false;
+};
+
+boost::json::object json_of(const EntryRow& entry) {
+  boost::json::object object{{"key", to_text(entry.slot.key)},
+                             {"gen", entry.gen},
+                             {"answered_at", utc_text(entry.answered_at)},
+                             {"fresh_until", utc_text(entry.fresh_until)},
+                             {"stale_until", utc_text(entry.stale_until)},
+                             {"erase_after", utc_text(entry.erase_after)},
+                             {"pinned", entry.pinned},
+                             {"no_match_streak", entry.no_match_streak}};
+  if (entry.intent) object["intent"] = to_string(*entry.intent);
+  if (!entry.answer) {
+    object["kind"] = "dropped";
+    return object;
+  }
+  const Answer& answer = *entry.answer;
+  object["kind"] = to_string(answer.kind);
+  object["provider"] = answer.provider;
+  if (answer.at) {
+    object["lat"] = answer.at->lat_deg;
+    object["lng"] = answer.at->lng_deg;
+  }
+  if (answer.kind == AnswerKind::match || answer.kind == AnswerKind::rejected)
+    object["precision"] = to_string(answer.precision);
+  if (answer.confidence) object["confidence"] = *answer.confidence;
+  if (answer.partial) object["partial"] = true;
+  for (const auto& [name, text] : std::initializer_list<std::pair<const char*, const std::string*>>{
+           {"formatted", &answer.formatted},
+           {"place_id", &answer.place_id},
+           {"reason", &answer.reason}})
+    if (!text->empty()) object[name] = *text;
+  if (answer.country.is_known()) object["country"] = answer.country.code();
+  if (!entry.query_json.empty()) {
+    boost::system::error_code error;
+    auto query = boost::json::parse(entry.query_json, error);
+    if (!error) object["query"] = std::move(query);
+  }
+  return object;
+}
+
+/// One member a line: a person reads it, and it is still JSON.
+void print(const boost::json::object& object) {
+  std::string text = "{\n";
+  for (std::size_t i = 0; const auto& [name, value] : object)
+    text += fmt::format("  {}: {}{}\n",
+                        boost::json::serialize(boost::json::string(name)),
+                        boost::json::serialize(value),
+                        ++i < object.size() ? "," : "");
+  std::fputs((text + "}\n").c_str(), stdout);
+}
+
+Result<Slot> slot_of_arguments(const Arguments& arguments) {
+  auto country = parse_country(arguments.country);
+  if (!country) return fail(country.error());
+  return slot_of(arguments.what, *country);
+}
+
+int show(const Globals& globals, const Arguments& arguments) {
+  const auto slot = slot_of_arguments(arguments);
+  if (!slot) return report(slot.error());
+  auto store = open_existing_store(globals);
+  if (!store) return report(store.error());
+  const auto entry = (*store)->entry(*slot, patience());
+  if (!entry) return report(entry.error());
+  if (!*entry)
+    return report({ErrorCode::not_found,
+                   fmt::format("nothing is remembered under {}", to_text(slot->key)),
+                   {},
+                   {},
+                   {}});
+  print(json_of(**entry));
+  return 0;
+}
+
+int drop(const Globals& globals, const Arguments& arguments) {
+  const auto slot = slot_of_arguments(arguments);
+  if (!slot) return report(slot.error());
+  auto store = open_existing_store(globals);
+  if (!store) return report(store.error());
+  const auto dropped = (*store)->invalidate(std::span(&*slot, 1), patience());
+  if (!dropped) return report(dropped.error());
+  fmt::print("{} {}\n",
+             to_text(slot->key),
+             *dropped > 0 ? "dropped; the next question buys anew" : "was not remembered");
+  return 0;
+}
+
+int list(const Globals& globals, const Arguments& arguments) {
+  EntryFilter filter;
+  if (!arguments.provider.empty()) filter.provider = arguments.provider;
+  if (!arguments.kind.empty()) {
+    for (const auto kind :
+         {AnswerKind::match, AnswerKind::no_match, AnswerKind::ambiguous, AnswerKind::rejected})
+      if (to_string(kind) == arguments.kind) filter.kind = kind;
+    if (!filter.kind)
+      return report(
+          {ErrorCode::usage, "--kind is match, no_match, ambiguous or rejected", {}, {}, {}});
+  }
+  auto store = open_existing_store(globals);
+  if (!store) return report(store.error());
+  for (std::size_t left = arguments.limit; left > 0;) {
+    filter.limit = std::min<std::size_t>(left, 1'000);
+    const auto entries = (*store)->entries(filter, patience());
+    if (!entries) return report(entries.error());
+    for (const EntryRow& entry : *entries)
+      std::puts(boost::json::serialize(json_of(entry)).c_str());
+    if (entries->size() < filter.limit) break;
+    left -= entries->size();
+    filter.after = entries->back().slot;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_entry(CLI::App& app, Program& program) {
+  auto* command = app.add_subcommand("entry", "Look at what is remembered, or drop it");
+  command->require_subcommand(1);
+  auto arguments = std::make_shared<Arguments>();
+
+  auto* show_command = command->add_subcommand("show", "Show the entry of a key or an address");
+  auto* drop_command = command->add_subcommand(
+      "drop", "Drop the entry of a key or an address: the next question buys anew");
+  for (auto* sub : {show_command, drop_command}) {
+    sub->add_option("ADDRESS", arguments->what, "A key (n1_…) or an address")->required();
+    sub->add_option("--country", arguments->country, "The address's country, ISO 3166-1")
+        ->type_name("CC");
+  }
+  does(*show_command, program, [&program, arguments] { return show(program.globals, *arguments); });
+  does(*drop_command, program, [&program, arguments] { return drop(program.globals, *arguments); });
+
+  auto* list_command =
+      command->add_subcommand("list", "List entries, one JSON object a line, in key order");
+  list_command->add_option("--provider", arguments->provider, "Only answers of this provider")
+      ->type_name("NAME");
+  list_command->add_option("--kind", arguments->kind, "Only match, no_match, ambiguous or rejected")
+      ->type_name("KIND");
+  list_command->add_option("--limit", arguments->limit, "At most so many")
+      ->type_name("N")
+      ->capture_default_str();
+  does(*list_command, program, [&program, arguments] { return list(program.globals, *arguments); });
+}
+
+}  // namespace geonce::cli

@@ -1,0 +1,103 @@
+#include <cstdio>
+#include <memory>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "cli/session.h"
+#include "core/normalize.h"
+
+namespace geonce::cli {
+namespace {
+
+struct Arguments {
+  std::string address, country;
+  bool json = false, cache_only = false, refresh = false;
+};
+
+void print_json(const Key& key, const Resolved& resolved) {
+  const Answer& answer = *resolved.answer;
+  boost::json::object object{{"key", to_text(key)},
+                             {"status", to_string(answer.kind)},
+                             {"cache", to_string(resolved.source)},
+                             {"provider", answer.provider}};
+  if (answer.at && answer.kind == AnswerKind::match) {
+    object["lat"] = answer.at->lat_deg;
+    object["lng"] = answer.at->lng_deg;
+    object["precision"] = to_string(answer.precision);
+  }
+  if (answer.confidence) object["confidence"] = *answer.confidence;
+  if (!answer.formatted.empty()) object["formatted"] = answer.formatted;
+  if (answer.country.is_known()) object["country"] = answer.country.code();
+  if (!answer.reason.empty()) object["reason"] = answer.reason;
+  object["calls"] = resolved.calls;
+  object["cost_microusd"] = resolved.cost.micro_usd;
+  object["expires_at"] = utc_text(resolved.expires_at);
+  std::puts(boost::json::serialize(object).c_str());
+}
+
+void print_text(const Resolved& resolved) {
+  const Answer& answer = *resolved.answer;
+  if (answer.kind == AnswerKind::match && answer.at)
+    fmt::print("{:.7f},{:.7f}  {}  {}\n",
+               answer.at->lat_deg,
+               answer.at->lng_deg,
+               to_string(answer.precision),
+               answer.formatted);
+  else
+    fmt::print(
+        "{}{}{}\n", to_string(answer.kind), answer.reason.empty() ? "" : ": ", answer.reason);
+  fmt::print(stderr,
+             "{} by {}, {} calls, {}\n",
+             to_string(resolved.source),
+             answer.provider.empty() ? "nobody" : answer.provider,
+             resolved.calls,
+             to_string(resolved.cost));
+}
+
+int get(const Globals& globals, const Arguments& arguments) {
+  const auto country = parse_country(arguments.country);
+  if (!country) return report(country.error());
+  QueryView query;
+  query.text = arguments.address;
+  query.country = *country;
+  Normalizer normalizer;
+  const auto keyed = normalizer.key(query);
+  if (!keyed) return report(keyed.error());
+  const auto loaded = load(globals);
+  if (!loaded) return report(loaded.error());
+  auto engine = open_engine(loaded->config);
+  if (!engine) return report(engine.error());
+  Ask ask;
+  ask.slot.key = keyed->key;
+  ask.query = Query::from(query);
+  ask.query.country = keyed->country;
+  ask.quality = keyed->quality;
+  ask.options.cache_only = arguments.cache_only;
+  ask.options.refresh = arguments.refresh;
+  const auto resolved = (*engine)->resolver().resolve({ask}, patience());
+  if (!resolved.front().answer) return report(*resolved.front().error);
+  if (arguments.json)
+    print_json(keyed->key, resolved.front());
+  else
+    print_text(resolved.front());
+  return resolved.front().answer->kind == AnswerKind::match ? 0 : 6;
+}
+
+}  // namespace
+
+void add_get(CLI::App& app, Program& program) {
+  auto* command = app.add_subcommand("get", "Geocode one address");
+  auto arguments = std::make_shared<Arguments>();
+  command
+      ->add_option(
+          "ADDRESS", arguments->address, "The address, as you would write it on an envelope")
+      ->required();
+  command->add_option("--country", arguments->country, "Its country, ISO 3166-1")->type_name("CC");
+  command->add_flag("--json", arguments->json, "Print JSON");
+  command->add_flag("--cache-only", arguments->cache_only, "Never pay");
+  command->add_flag("--refresh", arguments->refresh, "Buy anew, even if the answer is known");
+  does(*command, program, [&program, arguments] { return get(program.globals, *arguments); });
+}
+
+}  // namespace geonce::cli

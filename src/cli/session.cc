@@ -1,0 +1,95 @@
+#include "cli/session.h"
+
+#include <array>
+#include <charconv>
+#include <ctime>
+
+#include "batch/line_out.h"
+#include "core/normalize.h"
+
+namespace geonce::cli {
+namespace {
+
+std::optional<std::int64_t> whole(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+Result<LoadedConfig> load(const Globals& globals) {
+  ConfigSources sources;
+  sources.file = globals.config_file;
+  sources.environment = process_environment();
+  for (const std::string& set : globals.sets) {
+    auto setting = parse_setting(set);
+    if (!setting) return fail(setting.error());
+    sources.flags.push_back(std::move(*setting));
+  }
+  if (globals.store) sources.flags.emplace_back("store", *globals.store);
+  return load_config(sources);
+}
+
+Result<std::unique_ptr<Store>> open_existing_store(const Globals& globals) {
+  auto loaded = load(globals);
+  if (!loaded) return fail(loaded.error());
+  return open_store(loaded->config, false);
+}
+
+Result<Slot> slot_of(std::string_view key_or_address, Country country) {
+  if (auto key = parse_key(key_or_address)) return Slot{kDefaultPool, *key};
+  Normalizer normalizer;
+  QueryView query;
+  query.text = key_or_address;
+  query.country = country;
+  auto keyed = normalizer.key(query);
+  if (!keyed) return fail(keyed.error());
+  return Slot{kDefaultPool, keyed->key};
+}
+
+std::string utc_text(UtcMs at) {
+  if (at == 0) return "-";
+  const std::time_t seconds = at / 1000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 24> text{};
+  const auto size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return {text.data(), size};
+}
+
+Result<UtcMs> parse_utc(std::string_view text) {
+  const std::string copy(text);
+  for (const char* form : {"%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d"}) {
+    std::tm parts{};
+    const char* end = strptime(copy.c_str(), form, &parts);
+    if (end != nullptr && *end == '\0') return static_cast<UtcMs>(timegm(&parts)) * 1000;
+  }
+  return fail(
+      ErrorCode::usage, "\"{}\" is no date: write 2026-05-01 or 2026-05-01T12:00:00Z (UTC)", text);
+}
+
+Result<Money> parse_dollars(std::string_view text) {
+  const auto point = text.find('.');
+  const auto dollars = whole(text.substr(0, point));
+  std::string decimals(point == std::string_view::npos ? "" : text.substr(point + 1));
+  const bool bad_decimals =
+      point != std::string_view::npos && (decimals.empty() || decimals.size() > 6);
+  decimals.resize(6, '0');
+  const auto micro = whole(decimals);
+  if (!dollars || !micro || bad_decimals || *dollars > 1'000'000'000)
+    return fail(ErrorCode::usage, "\"{}\" is no amount: write dollars, as in 12.50", text);
+  return Money{*dollars * 1'000'000 + *micro};
+}
+
+Result<void> write_file(const std::string& path, std::string_view text) {
+  auto out = LineOut::create(path);
+  if (!out) return fail(out.error());
+  if (auto written = out->write(text); !written) return written;
+  return out->finish();
+}
+
+Deadline patience() { return Deadline::in(std::chrono::minutes{1}, system_clock()); }
+
+}  // namespace geonce::cli

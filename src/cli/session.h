@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "app/config.h"
+#include "app/engine.h"
+#include "cli/command.h"
+#include "core/clock.h"
+#include "core/key.h"
+#include "core/result.h"
+
+namespace geonce::cli {
+
+/// The configuration that the global flags, the environment and the file give.
+Result<LoadedConfig> load(const Globals& globals);
+
+/// The store of that configuration; an error when there is none yet.
+Result<std::unique_ptr<Store>> open_existing_store(const Globals& globals);
+
+/// A key's text form, or an address that is normalised to its key.
+Result<Slot> slot_of(std::string_view key_or_address, Country country);
+
+/// `2026-05-01T12:00:00Z`; a dash for 0.
+std::string utc_text(UtcMs at);
+/// A date or an instant in UTC: `2026-05-01`, `2026-05-01T12:00:00Z`.
+/// errors    usage
+Result<UtcMs> parse_utc(std::string_view text);
+
+/// Dollars with up to six decimals: `12.50`.
+/// errors    usage
+Result<Money> parse_dollars(std::string_view text);
+
+/// Replaces a small file in one step.
+/// errors    io_failed, disk_full
+Result<void> write_file(const std::string& path, std::string_view text);
+
+/// How long a command waits for the store.
+Deadline patience();
+
+}  // namespace geonce::cli
