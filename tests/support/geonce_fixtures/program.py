@@ -28,6 +28,8 @@ def write_config(directory, base_url, chain=("google",), extra=""):
     names = ", ".join(f'"{name}"' for name in chain)
     text = f'store = "{directory / "geonce.db"}"\n\n[chain]\ndefault = [{names}]\n'
     for name in chain:
+        if name == "places":  # the built-in one has nothing to be told
+            continue
         text += f'\n[providers.{name}]\nbase_url = "{base_url}"\nsecret_file = "{secret}"\n'
     file = directory / "geonce.toml"
     file.write_text(text + extra)
