@@ -21,79 +21,62 @@ struct Cached {
   bool in_use = false;
 };
 
+template <class... Args>
+Error error(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
+  return {code, fmt::format(format, std::forward<Args>(args)...), "sqlite", Billed::no, {}};
+}
+
 /// What an SQLite result code means to the user of the file at `path`, and what to do about it.
-Error explain(int code, int system_errno, const char* detail, const std::string& path) {
-  Error error;
-  error.source = "sqlite";
-  const auto say = [&](ErrorCode to, auto format, auto&&... args) {
-    error.code = to;
-    error.message = fmt::format(fmt::runtime(format), args...);
-  };
+Error explain(int code, int system_errno, std::string_view detail, const std::string& path) {
+  using enum ErrorCode;
   const bool no_space = system_errno == ENOSPC || system_errno == EDQUOT;
+  const std::string cause =
+      system_errno != 0 ? std::generic_category().message(system_errno) : std::string(detail);
   switch (code & 0xFF) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      say(ErrorCode::store_busy,
-          "the store {} is locked by another process; try again, or find who holds it (fuser {})",
-          path,
+      return error(
+          store_busy,
+          "the store {0} is locked by another process; try again, or find who holds it (fuser {0})",
           path);
-      return error;
-    case SQLITE_FULL:
-      say(ErrorCode::disk_full,
-          "no space left for the store {}; nothing was changed: free space on its disk and run "
-          "again",
-          path);
-      return error;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      say(ErrorCode::store_corrupt,
+      return error(
+          store_corrupt,
           "the store {} is damaged or is no geonce store ({}); put back a copy, or move it away "
           "together with its -wal and -shm files to begin a new one",
           path,
           detail);
-      return error;
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-      say(ErrorCode::store_unavailable,
+      return error(
+          store_unavailable,
           "the store {} may not be written ({}); give this user write permission on the file and "
-          "its "
-          "folder",
+          "its folder",
           path,
           detail);
-      return error;
-    case SQLITE_CANTOPEN:
-      say(no_space ? ErrorCode::disk_full : ErrorCode::store_unavailable,
-          "the store {} cannot be opened ({}); check the path and that this user may write the "
-          "file "
-          "and its folder",
-          path,
-          system_errno != 0 ? std::generic_category().message(system_errno) : detail);
-      return error;
     case SQLITE_INTERRUPT:
-      say(ErrorCode::deadline_exceeded, "the store {} did not answer within the deadline", path);
-      return error;
+      return error(deadline_exceeded, "the store {} did not answer within the deadline", path);
+    case SQLITE_FULL:
+    case SQLITE_CANTOPEN:
     case SQLITE_IOERR:
-      if (no_space) {
-        say(ErrorCode::disk_full,
-            "no space left for the store {}; free space on its disk and run again",
+      if (no_space || code == SQLITE_FULL)
+        return error(
+            disk_full,
+            "no space left for the store {}; nothing was changed: free space on its disk and try "
+            "again",
             path);
-      } else if (code == SQLITE_IOERR_SHORT_READ || code == SQLITE_IOERR_CORRUPTFS) {
-        say(ErrorCode::store_corrupt,
-            "the store {} is cut off ({}); put back a copy",
-            path,
-            detail);
-      } else {
-        say(ErrorCode::store_unavailable,
-            "the store {} cannot be read or written ({}: {})",
-            path,
-            detail,
-            system_errno != 0 ? std::generic_category().message(system_errno) : "no cause given");
-      }
-      return error;
+      if (code == SQLITE_IOERR_SHORT_READ || code == SQLITE_IOERR_CORRUPTFS)
+        return error(store_corrupt, "the store {} is cut off ({}); put back a copy", path, detail);
+      return error(
+          store_unavailable,
+          "the store {} cannot be opened, read or written ({}); check its disk, and that this "
+          "user may write the file and its folder",
+          path,
+          cause);
     default:
-      say(ErrorCode::internal, "the store {} failed: {} (SQLite code {})", path, detail, code);
-      return error;
+      return error(internal, "the store {} failed: {} (SQLite code {})", path, detail, code);
   }
 }
 

@@ -71,6 +71,7 @@ class SqliteStatement {
   void set(int index, double value);
   void set(int index, std::string_view text);
   void set(int index, const std::string& text) { set(index, std::string_view(text)); }
+  void set(int index, const char* text) { set(index, std::string_view(text)); }
   void set(int index, SqliteBlob blob);
   void set(int index, const std::optional<SqliteBlob>& blob);
   void set_integer(int index, std::int64_t value);

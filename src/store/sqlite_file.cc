@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -76,16 +75,16 @@ Result<void> expect_usable(const SqliteOptions& options) {
 }
 
 /// An empty file that only its owner may read: it will hold addresses. The log takes over its mode.
+///
+/// mknod and not open: closing a descriptor of the file would drop every lock that this process has
+/// on it, also those of another store on the same file.
 Result<void> make_file(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (file < 0)
-    return fail(
-        errno == ENOSPC || errno == EDQUOT ? ErrorCode::disk_full : ErrorCode::store_unavailable,
-        "the store {} cannot be made: {}",
-        path,
-        because(errno));
-  ::close(file);
-  return {};
+  if (::mknod(path.c_str(), S_IFREG | 0600, 0) == 0 || errno == EEXIST) return {};
+  return fail(
+      errno == ENOSPC || errno == EDQUOT ? ErrorCode::disk_full : ErrorCode::store_unavailable,
+      "the store {} cannot be made: {}",
+      path,
+      because(errno));
 }
 
 std::int64_t pragma(SqliteDb& db, std::string_view sql) {

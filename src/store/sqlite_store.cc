@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <map>
+#include <filesystem>
 #include <numeric>
 
 #include <sys/stat.h>
@@ -260,8 +260,15 @@ class SqliteStore final : public Store {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options) {
-  GEONCE_EXPECTS(options.readers > 0);
+Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& wanted) {
+  GEONCE_EXPECTS(wanted.readers > 0);
+  // Absolute: the working folder may change, and SQLite gives names like ":memory:" a meaning of
+  // their own.
+  SqliteOptions options = wanted;
+  std::error_code no_working_folder;
+  if (const auto path = std::filesystem::absolute(wanted.path, no_working_folder);
+      !no_working_folder && !wanted.path.empty())
+    options.path = path.string();
   const Clock& clock = options.clock == nullptr ? system_clock() : *options.clock;
   auto writer = open_sqlite_file(options, clock);
   if (!writer) return fail(writer.error());

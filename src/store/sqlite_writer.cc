@@ -50,6 +50,11 @@ Result<void> SqliteWriter::run(const Slot& near,
               db_->path());
 }
 
+std::size_t SqliteWriter::waiting() {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
 void SqliteWriter::loop(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -45,6 +45,9 @@ class SqliteWriter {
                    Deadline deadline,
                    const std::function<void(SqliteWork&)>& work);
 
+  /// Callers whose work has not begun.
+  [[nodiscard]] std::size_t waiting();
+
  private:
   struct Job {
     Slot near;
