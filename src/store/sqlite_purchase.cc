@@ -313,8 +313,12 @@ std::optional<std::size_t> next_step(SqliteWork& work,
   return std::nullopt;
 }
 
-std::size_t step_of(const std::vector<std::string>& chain, std::string_view provider) {
-  const auto at = std::find(chain.begin(), chain.end(), provider);
+/// Where in the chain the claim's provider stands, from `from` on: a chain may name one twice.
+std::size_t step_of(const std::vector<std::string>& chain,
+                    std::string_view provider,
+                    std::size_t from = 0) {
+  const auto first = chain.begin() + static_cast<std::ptrdiff_t>(std::min(from, chain.size()));
+  const auto at = std::find(first, chain.end(), provider);
   return at == chain.end() ? 0 : static_cast<std::size_t>(at - chain.begin());
 }
 
@@ -491,7 +495,8 @@ Advanced advance(SqliteWork& work, const AdvanceRequest& request) {
   auto claim = read_claim(work, slot);
   const bool is_ours = claim && claim->fence == request.fence;
   if (is_ours && claim->intent == request.next_intent)  // asked again, after a doubt
-    return {Advanced::Verdict::send, step_of(*request.chain, claim->provider)};
+    return {Advanced::Verdict::send,
+            step_of(*request.chain, claim->provider, request.step + 1)};
 
   const bool is_held = is_ours && claim->intent == request.call.intent;
   const auto entry = read_entry(work, slot);

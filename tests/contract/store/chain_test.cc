@@ -44,6 +44,7 @@ TEST_P(Store, a_provider_named_twice_in_a_row_is_asked_twice) {
   on.chain = std::make_shared<const std::vector<std::string>>(
       std::vector<std::string>{"alpha", "alpha", "beta"});
   EXPECT_EQ(advance(on).step, 1U);
+  EXPECT_EQ(advance(on).step, 1U) << "repeated after a doubt";
   EXPECT_EQ(ledger_of(on.next_intent)[0].provider, "alpha");
 
   auto further = next_after(request, taken);
