@@ -274,7 +274,7 @@ TEST(PlaceKeys, agree_with_the_rule_over_random_points_and_questions) {
                     .admin = pick({"", "", "a", "b"})});
   };
   std::size_t found_some = 0;
-  for (int round = 0; round < 3'000; ++round) {
+  for (int round = 0; round < 1'000; ++round) {
     std::vector<Canonical> points;
     Places places;
     for (std::size_t i = 0; i < 1 + chance() % 12; ++i) {
@@ -292,7 +292,7 @@ TEST(PlaceKeys, agree_with_the_rule_over_random_points_and_questions) {
       found_some += found.empty() ? 0 : 1;
     }
   }
-  EXPECT_GT(found_some, 1'000U);
+  EXPECT_GT(found_some, 500U);
 }
 
 // --- a real register, through the normaliser
@@ -351,11 +351,16 @@ std::string spaced(const std::string& number) {
 
 class ElverumTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    GEONCE_NEEDS_CASES(elverum_file());
+  void SetUp() override { GEONCE_NEEDS_CASES(elverum_file()); }
+  static void SetUpTestSuite() {
+    if (!std::filesystem::exists(elverum_file())) return;  // SetUp says so
     rows_ = elverum();
-    for (std::size_t i = 0; i < rows_.size(); ++i) places_.add(i, canonical(fields_of(rows_[i])));
+    Normalizer normalizer;
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      if (const auto point = normalizer.normalize(fields_of(rows_[i]).view()))
+        places_.add(i, *point);
   }
+  static void TearDownTestSuite() { places_ = {}; }
 
   static Query fields_of(const RegisterRow& row) {
     Query query;
@@ -379,11 +384,13 @@ class ElverumTest : public ::testing::Test {
   }
 
   struct Count {
-    std::size_t right = 0, ambiguous = 0, none = 0, wrong = 0;
+    std::size_t asked = 0, right = 0, ambiguous = 0, none = 0, wrong = 0;
   };
-  Count ask_all(const std::function<Query(const RegisterRow&)>& spell) {
+  /// Asks for each `step`th row.
+  Count ask(const std::function<Query(const RegisterRow&)>& spell, std::size_t step = 1) {
     Count count;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
+    for (std::size_t i = 0; i < rows_.size(); i += step) {
+      ++count.asked;
       const auto found = places_.find(canonical(spell(rows_[i])));
       if (found.empty())
         ++count.none;
@@ -395,8 +402,8 @@ class ElverumTest : public ::testing::Test {
     return count;
   }
 
-  std::vector<RegisterRow> rows_;
-  Places places_;
+  static inline std::vector<RegisterRow> rows_;
+  static inline Places places_;
   Normalizer normalizer_;
 };
 
@@ -462,9 +469,9 @@ TEST_F(ElverumTest, every_address_is_found_in_whatever_way_its_fields_are_spelt)
        }},
   };
   for (const auto& [name, spell] : spellings) {
-    const Count count = ask_all(spell);
-    EXPECT_EQ(count.right, rows_.size()) << name << ": " << count.ambiguous << " ambiguous, "
-                                         << count.none << " none, " << count.wrong << " wrong";
+    const Count count = ask(spell);
+    EXPECT_EQ(count.right, count.asked) << name << ": " << count.ambiguous << " ambiguous, "
+                                        << count.none << " none, " << count.wrong << " wrong";
   }
 }
 
@@ -513,9 +520,9 @@ TEST_F(ElverumTest, every_address_is_found_from_its_usual_lines) {
        }},
   };
   for (const auto& [name, spell] : spellings) {
-    const Count count = ask_all([&](const RegisterRow& row) { return line(spell(row)); });
-    EXPECT_EQ(count.right, rows_.size()) << name << ": " << count.ambiguous << " ambiguous, "
-                                         << count.none << " none, " << count.wrong << " wrong";
+    const Count count = ask([&](const RegisterRow& row) { return line(spell(row)); }, 4);
+    EXPECT_EQ(count.right, count.asked) << name << ": " << count.ambiguous << " ambiguous, "
+                                        << count.none << " none, " << count.wrong << " wrong";
   }
 }
 
@@ -553,8 +560,8 @@ TEST_F(ElverumTest, nothing_is_found_for_what_the_register_has_otherwise) {
        }},
   };
   for (const auto& [name, spell] : spellings) {
-    const Count count = ask_all(spell);
-    EXPECT_EQ(count.none, rows_.size())
+    const Count count = ask(spell);
+    EXPECT_EQ(count.none, count.asked)
         << name << ": " << count.right << " right, " << count.wrong << " wrong";
   }
 }
