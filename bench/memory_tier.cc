@@ -3,8 +3,8 @@
 //
 //   bench_memory_tier [entries] [seconds]
 //
-// 2026-11-30, 2 cores of an AMD EPYC (32 MB of L3 shared with strangers), Debian 12, g++ 12.2 -O2, other builds
-// running on both cores; CPU time of the asking thread:
+// 2026-11-30, 2 cores of an AMD EPYC (32 MB of L3 shared with strangers), Debian 12, g++ 12.2 -O2,
+// other builds running on both cores; CPU time of the asking thread:
 //   store       1000000 entries, 714 bytes each, 354 ns each
 //   find_one    among    1000, 1 threads:   58 ns each, 17.1 M/s together
 //   find_one    among    1000, 2 threads:   60 ns each, 33.3 M/s together

@@ -566,5 +566,41 @@ TEST_F(ElverumTest, nothing_is_found_for_what_the_register_has_otherwise) {
   }
 }
 
+TEST(PlacesThroughTheNormalizer,
+     an_american_point_is_found_from_one_line_and_none_that_contradicts_it) {
+  Normalizer normalizer;
+  Query filed;
+  filed.house_number = "1234";
+  filed.road = "W MADISON ST";
+  filed.city = "CHICAGO";
+  filed.postcode = "60607";
+  filed.country = Country('U', 'S');
+  Places places;
+  places.add(kHere, *normalizer.normalize(filed.view()));
+  const struct {
+    const char* text;
+    bool found;
+  } rows[] = {
+      {"1234 West Madison Street, Chicago, IL 60607", true},
+      {"1234 w madison st chicago il 60607", true},
+      {"1234 W. Madison St., Apt 4, Chicago, IL 60607-1234", true},
+      {"1234 W Madison St, Chicago", true},
+      {"1234 W Madison Ave, Chicago, IL 60607", false},
+      {"1234 E Madison St, Chicago, IL 60607", false},
+      {"1234 W Madison St, Chicago, IL 60608", false},
+      {"1234 W Madison St, Evanston, IL", false},
+      {"1235 W Madison St, Chicago, IL 60607", false},
+      {"PO Box 1234, Chicago, IL 60607", false},
+  };
+  for (const auto& row : rows) {
+    QueryView query;
+    query.text = row.text;
+    query.country = filed.country;
+    const auto asked = normalizer.normalize(query);
+    ASSERT_TRUE(asked) << row.text;
+    EXPECT_EQ(places.find(*asked).size(), row.found ? 1U : 0U) << row.text;
+  }
+}
+
 }  // namespace
 }  // namespace geonce
