@@ -10,6 +10,21 @@
 //   find_one    among    1000, 2 threads:   60 ns each, 33.3 M/s together
 //   find_one    among 1000000, 1 threads:  620 to 750 ns each: three or four waits for memory
 //
+#include "tiers/memory_tier.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
 #include <time.h>
 
 namespace {
