@@ -5,7 +5,7 @@ import io
 import json
 
 import pytest
-from geonce_fixtures import Geonce
+from geonce_fixtures import Geonce, us_addresses, write_csv
 
 POINTS = """LON,LAT,NUMBER,STREET,UNIT,CITY,DISTRICT,REGION,POSTCODE,ID
 -119.81,39.52,12,Oak Street,,Reno,,NV,89501,a
@@ -59,8 +59,30 @@ def test_a_second_run_is_free_and_byte_for_byte_the_same(program):
     assert first.read_bytes() == second.read_bytes()
     summary = json.loads((program.directory / "s.json").read_text())
     assert summary["calls"] == 0
-    assert summary["replayed"] == 2
     assert summary["resumed"] is True
+
+
+def test_points_loaded_later_are_found_by_the_next_run(program):
+    source = program.directory / "in.csv"
+    source.write_text('id,address\n1,"16 Oak St, Reno, NV"\n')
+    assert "no_match" in program.run("batch", source, "--default-country", "US").out
+    more = "LON,LAT,NUMBER,STREET,CITY,REGION\n-119.9,39.6,16,Oak St,Reno,NV\n"
+    assert program.run("places", "load", "-", "--source", "more", "--country", "US", input=more).rc == 0
+    assert "39.6000000" in program.run("batch", source, "--default-country", "US").out
+
+
+def test_a_paid_batch_is_replayed_from_its_own_rows(geonce, provider):
+    write_csv(geonce.directory / "in.csv", us_addresses(30))
+    command = ("batch", "in.csv", "--address", "address", "--default-country", "US", "--summary", "s.json")
+    first = geonce.run(*command, "-o", "one.csv")
+    assert first.rc == 0, first.err
+    assert geonce.run("entry", "drop", "nowhere", "--country", "US").rc == 0
+    second = geonce.run(*command, "-o", "two.csv")
+    assert second.rc == 0, second.err
+    assert (geonce.directory / "one.csv").read_bytes() == (geonce.directory / "two.csv").read_bytes()
+    summary = json.loads((geonce.directory / "s.json").read_text())
+    assert (summary["calls"], summary["replayed"]) == (0, 30)
+    assert len(provider.bill()) == 30
 
 
 def test_a_dry_run_counts_and_prices_and_writes_nothing(program):
