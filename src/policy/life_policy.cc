@@ -88,8 +88,8 @@ bool may_keep_coordinates(const Terms& terms) {
 Life life_of(const LifeInput& input, const LifeConfig& config) {
   const Terms& terms = input.terms;
   if (terms.keep == Terms::Keep::nothing) return {};
-  if (input.answer.at && !may_keep_coordinates(terms))
-    return {};  // a match without its place is none
+  // A match without its place would be none.
+  if (input.answer.kind == AnswerKind::match && !may_keep_coordinates(terms)) return {};
   const milliseconds ceiling =
       terms.keep == Terms::Keep::limited ? milliseconds{terms.keep_for} : milliseconds::max();
   if (ceiling <= milliseconds{0}) return {};

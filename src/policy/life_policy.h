@@ -24,7 +24,7 @@ struct LifeConfig {
 };
 
 struct LifeInput {
-  const Answer& answer;
+  const Answer& answer;  // as judged, before `keep_allowed`: an unsure answer lives shorter
   Key key;
   Quality quality = Quality::none;
   int no_match_streak = 0;    // explicit no-matches in a row, this one not counted

@@ -156,6 +156,8 @@ TEST(Life, is_none_when_the_terms_forbid_keeping_the_coordinates) {
   Given given{match(Precision::rooftop)};
   given.terms.keep_fields = {"place_id"};
   EXPECT_EQ(life(given).erase, milliseconds{0});
+  given.answer = keep_allowed(given.answer, given.terms);
+  EXPECT_EQ(life(given).erase, milliseconds{0}) << "also when it was stripped already";
   given.answer = of(AnswerKind::no_match);
   EXPECT_GT(life(given).erase, milliseconds{0});
 }
