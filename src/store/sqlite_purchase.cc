@@ -594,7 +594,7 @@ Committed commit(SqliteWork& work, const CommitRequest& request) {
 
   // Who ends a claim while its newest call has no outcome did not send that one.
   if (committed.held && !(request.call && request.call->intent == claim->intent) &&
-      !is_settled(work, claim->intent)) {
+      !is_settled(work, claim->intent) && !has_event(work, claim->intent, LedgerEvent::unknown)) {
     CallRecord unsent;
     unsent.intent = claim->intent;
     unsent.provider = claim->provider;

@@ -54,6 +54,23 @@ TEST_P(Store, a_provider_named_twice_in_a_row_is_asked_twice) {
   EXPECT_EQ(advance(further).step, 2U);
 }
 
+TEST_P(Store, an_earlier_answer_may_end_a_window_whose_last_call_is_unknown) {
+  const auto request = with_chain(ask(slot(1)));
+  const auto taken = take(request);
+  const auto on = next_after(request, taken);
+  ASSERT_EQ(advance(on).step, 1U);
+  auto lost = ending(unknown, request, taken);
+  lost.call.intent = on.next_intent;
+  lost.call.provider = "beta";
+  (void)release(lost);
+
+  auto best = answer_to(request, taken, match(1, 1, "alpha"));
+  best.answered_by = request.intent;
+  best.call.reset();
+  EXPECT_TRUE(commit(best).stored);
+  EXPECT_THAT(events_of(on.next_intent), ElementsAre("prepared", "unknown"));
+}
+
 TEST_P(Store, a_chain_may_end_with_the_refusal_it_met_before) {
   const auto request = with_chain(ask(slot(1)));
   const auto taken = take(request);
