@@ -30,27 +30,9 @@ Normalizer& normalizer() {
   return normalizer;
 }
 
-RequestRules rules_of(const ResolverParts& parts) {
-  RequestRules rules;
-  for (const auto& provider : parts.chain) {
-    const ProviderTraits& traits = provider->traits();
-    rules.chain.push_back({traits.name,
-                           traits.terms,
-                           traits.countries,
-                           traits.no_match_rechecks,
-                           traits.single_timeout,
-                           traits.bulk_timeout});
-  }
+RequestRules make_rules(const ResolverParts& parts) {
+  RequestRules rules = rules_of(parts.chain, parts.life, parts.accept, parts.options, parts.owner);
   rules.places = parts.places;
-  rules.life = parts.life;
-  rules.accept = parts.accept;
-  rules.owner = parts.owner;
-  rules.send_window = parts.options.send_window;
-  rules.margin = parts.options.margin;
-  rules.max_unknown = parts.options.max_unknown;
-  rules.cool_down = parts.options.cool_down;
-  rules.permanent_cool_down = parts.options.permanent_cool_down;
-  std::memcpy(&rules.jitter_seed, parts.owner.bytes.data() + 8, sizeof rules.jitter_seed);
   return rules;
 }
 
@@ -136,7 +118,7 @@ class LiveResolver final : public Resolver {
  public:
   explicit LiveResolver(ResolverParts parts)
       : parts_(std::move(parts)),
-        rules_(rules_of(parts_)),
+        rules_(make_rules(parts_)),
         lanes_(lanes_of(parts_)),
         timer_(parts_.clock),
         read_(
@@ -982,6 +964,33 @@ std::vector<Resolved> LiveResolver::peek(std::span<const Ask> asks, Deadline dea
 }
 
 }  // namespace
+
+RequestRules rules_of(const std::vector<std::shared_ptr<Provider>>& chain,
+                      const LifeConfig& life,
+                      const AcceptConfig& accept,
+                      const ResolverOptions& options,
+                      const OwnerId& owner) {
+  RequestRules rules;
+  for (const auto& provider : chain) {
+    const ProviderTraits& traits = provider->traits();
+    rules.chain.push_back({traits.name,
+                           traits.terms,
+                           traits.countries,
+                           traits.no_match_rechecks,
+                           traits.single_timeout,
+                           traits.bulk_timeout});
+  }
+  rules.life = life;
+  rules.accept = accept;
+  rules.owner = owner;
+  rules.send_window = options.send_window;
+  rules.margin = options.margin;
+  rules.max_unknown = options.max_unknown;
+  rules.cool_down = options.cool_down;
+  rules.permanent_cool_down = options.permanent_cool_down;
+  std::memcpy(&rules.jitter_seed, owner.bytes.data() + 8, sizeof rules.jitter_seed);
+  return rules;
+}
 
 std::unique_ptr<Resolver> open_resolver(ResolverParts parts) {
   return std::make_unique<LiveResolver>(std::move(parts));

@@ -12,6 +12,7 @@
 #include "policy/acceptance.h"
 #include "policy/life_policy.h"
 #include "providers/provider.h"
+#include "resolver/request.h"
 #include "resolver/resolver.h"
 #include "store/store.h"
 #include "tiers/memory_tier.h"
@@ -52,6 +53,13 @@ struct ResolverParts {
   AcceptConfig accept;
   ResolverOptions options;
 };
+
+/// What the request machine is told of all this; without `places`.
+RequestRules rules_of(const std::vector<std::shared_ptr<Provider>>& chain,
+                      const LifeConfig& life,
+                      const AcceptConfig& accept,
+                      const ResolverOptions& options,
+                      const OwnerId& owner);
 
 /// All parts outlive the resolver. Its destructor starts no calls any more and waits for those
 /// under way.

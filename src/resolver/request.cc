@@ -109,6 +109,20 @@ Action Request::begin(std::optional<Found> found, Mono asked) {
   return places_said(std::optional<PlaceHit>{});
 }
 
+void Request::resume(const OpenIntent& open, std::size_t step, bool bulk) {
+  has_begun_ = true;
+  holds_claim_ = true;  // or not any more: the store looks at the fence
+  chain_ = chain_of({step});
+  position_ = 0;
+  bulk_ = bulk;
+  intent_ = open.intent;
+  fence_ = open.fence;
+  gen_ = open.gen;
+  no_match_streak_ = open.no_match_streak;
+  query_json_ = open.query_json;
+  pre_image_ = open.pre_image;
+}
+
 Action Request::places_said(Result<std::optional<PlaceHit>> hit) {
   if (!hit) return end(std::move(hit.error()));
   const bool is_last = applicable_ == 0;

@@ -162,6 +162,10 @@ class Request {
   /// The first event: what the store (read at `asked`) remembers of the slot.
   Action begin(std::optional<Found> found, Mono asked);
 
+  /// Instead of `begin`: goes on where a dead process stopped, whose call to `step` was out. The
+  /// next event is `was_answered`.
+  void resume(const OpenIntent& open, std::size_t step, bool bulk);
+
   Action was_read(Result<std::optional<Found>> found, Mono asked);
   Action places_said(Result<std::optional<PlaceHit>> hit);
   Action admitted(Admission admission);
