@@ -289,7 +289,9 @@ Result<void> Normalizer::State::run(const QueryView& query) {
     }
   } else {
     free_text(source, true, out);
-    settle();
+    const bool plain_address =
+        NorthAmericanGrammar::speaks_for(country) && north_america.is_plain(out);
+    if (!plain_address) settle();
   }
   out.quality = quality_of(out);
   return read_language(query.language, out.options);

@@ -1,4 +1,5 @@
 // What a Canonical becomes: the pre-image, the key, a line that reads back as itself.
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -8,10 +9,11 @@ namespace geonce {
 namespace {
 
 constexpr char kSeparator = '\x1F';  // cannot occur in a field: control characters became spaces
-constexpr std::string_view kProduct = "geonce";
-constexpr std::string_view kVersion = "n1";
-constexpr std::string_view kBackend = "b";  // the built-in rules
-constexpr std::size_t kParts = 13;          // without options
+// Product, version of the form, and the built-in rules as what made it.
+constexpr std::string_view kHead =
+    "geonce\x1Fn1\x1F"
+    "b";
+constexpr std::size_t kParts = 13;  // without options
 
 using Field = std::string Canonical::*;
 constexpr std::array<Field, 8> kFields{&Canonical::admin,
@@ -82,17 +84,23 @@ Quality quality_of(const Canonical& canonical) {
 }
 
 void append_pre_image(const Canonical& canonical, std::string& bytes) {
-  const auto part = [&bytes](std::string_view text) {
-    bytes += kSeparator;
-    bytes += text;
+  // One growth and plain copies: this runs for every row of a file.
+  std::size_t size = kHead.size() + 5;
+  for (const Field field : kFields) size += 1 + (canonical.*field).size();
+  if (!canonical.options.empty()) size += 1 + canonical.options.size();
+  const std::size_t begin = bytes.size();
+  bytes.resize(begin + size);
+  char* at = bytes.data() + begin;
+  const auto put = [&at](std::string_view text) { at = std::ranges::copy(text, at).out; };
+  const auto part = [&](std::string_view text) {
+    *at++ = kSeparator;
+    put(text);
   };
-  bytes += kProduct;
-  part(kVersion);
-  part(kBackend);
-  bytes += kSeparator;
-  bytes += static_cast<char>(canonical.mode);
-  bytes += kSeparator;
-  for (const char c : canonical.country.code()) bytes += lower(c);
+  put(kHead);
+  *at++ = kSeparator;
+  *at++ = static_cast<char>(canonical.mode);
+  *at++ = kSeparator;
+  for (const char c : canonical.country.code()) *at++ = lower(c);
   for (const Field field : kFields) part(canonical.*field);
   if (!canonical.options.empty()) part(canonical.options);
 }
@@ -106,8 +114,7 @@ std::string pre_image(const Canonical& canonical) {
 Result<Canonical> parse_pre_image(std::string_view bytes) {
   const auto parts = split(bytes, kSeparator);
   const bool complete = (parts.size() == kParts || parts.size() == kParts + 1) &&
-                        parts[0] == kProduct && parts[1] == kVersion && parts[2] == kBackend &&
-                        parts[3].size() == 1 &&
+                        bytes.starts_with(kHead) && parts[2].size() == 1 && parts[3].size() == 1 &&
                         std::string_view("priu").find(parts[3]) != std::string_view::npos &&
                         parts[4].size() == 2 && (parts.size() == kParts || !parts.back().empty());
   if (!complete) return fail(ErrorCode::invalid_address, "not a pre-image of version n1");

@@ -90,6 +90,7 @@ void NorthAmericanGrammar::begin(Tokens& tokens, Canonical& out) {
   leading_units_.clear();
   inner_units_.clear();
   trailing_units_.clear();
+  road_ = town_ = {};
 }
 
 // ------------------------------------------------------------------------------------- last line
@@ -332,6 +333,16 @@ void NorthAmericanGrammar::append_extra(Range range) {
   append_flat(*tokens_, range, out_->extra);
 }
 
+void NorthAmericanGrammar::take_road(Range range) {
+  road_ = range;
+  rules_.road(range, out_->road);
+}
+
+void NorthAmericanGrammar::take_town(Range range) {
+  town_ = range;
+  rules_.locality(range, out_->locality);
+}
+
 void NorthAmericanGrammar::clear() {
   for (auto* field :
        {&out_->locality, &out_->road, &out_->house, &out_->unit, &out_->box, &out_->extra})
@@ -407,7 +418,7 @@ bool NorthAmericanGrammar::trailing(std::size_t index, bool town_known) {
   for (std::size_t k = 0; k < others_.size(); ++k) {
     const bool town = k + 1 == others_.size() && !town_known;
     if (town) {
-      rules_.locality(others_[k], out_->locality);
+      take_town(others_[k]);
     } else {
       if (rules_.house(others_[k], nullptr) != others_[k].first) return false;  // two streets
       append_extra(others_[k]);
@@ -443,25 +454,25 @@ bool NorthAmericanGrammar::street_line(
     } else {
       continue;
     }
-    rules_.road({first, i}, out_->road);
+    take_road({first, i});
     if (end == last) return true;
     if (!town_wanted) return false;
-    rules_.locality({end, last}, out_->locality);
+    take_town({end, last});
     return true;
   }
   if (!town_wanted) {
-    rules_.road(range, out_->road);
+    take_road(range);
     return true;
   }
   std::size_t end = last;
   switch (rules_.road_end(range, more_follows, end)) {
     case StreetRules::End::found:
-      rules_.road({first, end}, out_->road);
-      rules_.locality({end, last}, out_->locality);
+      take_road({first, end});
+      take_town({end, last});
       return true;
     case StreetRules::End::none:
       if (!closed || !has_house) return false;
-      rules_.road(range, out_->road);
+      take_road(range);
       return true;
     case StreetRules::End::doubtful:
       return false;
@@ -630,6 +641,50 @@ void NorthAmericanGrammar::free_text(Tokens& tokens, Range text, Canonical& out)
   // The add-on of a ZIP code follows from a complete line, so it says nothing new there.
   const bool complete = out.mode == Mode::parsed;
   out.postcode = complete ? line_.postcode : line_.full_postcode;
+}
+
+bool NorthAmericanGrammar::is_plain(const Canonical& out) const {
+  // Words that open nothing; a number behind them is excluded by the kind of token.
+  const auto is_plain_word = [this](std::size_t i) {
+    const Token& token = (*tokens_)[i];
+    const Word& word = *token.word;
+    return token.kind == Token::letters && token.size() >= 2 && !word.is_unit() &&
+           !word.opens_box && !word.is_direction();
+  };
+  const auto is_ordinal = [this](std::size_t i) {
+    const auto text = tokens_->view(i);
+    return is_digit(text[0]) && one_of(text.substr(text.size() - 2), {"st", "nd", "rd", "th"});
+  };
+  const bool us_or_canada = out.country == Country('U', 'S') || canada_;
+  if (out.mode != Mode::parsed || !us_or_canada || out.admin.size() != 2 || out.locality.empty() ||
+      !out.box.empty() || !out.extra.empty() || out.house.empty() || !all_digits(out.house))
+    return false;
+  if (!out.postcode.empty() && out.postcode.size() != (canada_ ? 7U : 5U)) return false;
+  // One unit at most, with a number in its id.
+  if (!out.unit.empty() &&
+      (out.unit.find(';') != std::string::npos || out.unit.find(':') == std::string::npos ||
+       std::ranges::none_of(out.unit, is_digit)))
+    return false;
+  for (std::size_t i = town_.first; i < town_.last; ++i) {
+    const bool saint = tokens_->view(i) == "st" && i + 1 < town_.last;
+    if (!saint && (!is_plain_word(i) || ((*tokens_)[i].after_break && i != town_.first)))
+      return false;
+  }
+  // [direction] name type [direction]
+  auto [first, last] = road_;
+  if (road_.size() < 2 || tokens_->view(first) == "-") return false;
+  if (rules_.word(last - 1).is_direction() && tokens_->view(last - 1).size() <= 2) --last;
+  if (last - first < 2 || !rules_.word(last - 1).is_strong_type() ||
+      rules_.word(last - 1).type == "hwy")
+    return false;
+  --last;
+  if (last - first >= 2 && rules_.word(first).is_direction()) ++first;
+  if (canada_ && rules_.word(first).is_type()) return false;  // rue, boulevard
+  for (std::size_t i = first; i < last; ++i) {
+    const bool saint = tokens_->view(i) == "st" && i + 1 < last;
+    if (!saint && !is_plain_word(i) && !is_ordinal(i)) return false;
+  }
+  return true;
 }
 
 void NorthAmericanGrammar::unparsed(Tokens& tokens, Range text, Canonical& out) {

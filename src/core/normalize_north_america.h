@@ -15,6 +15,9 @@ class NorthAmericanGrammar {
   static bool speaks_for(Country country);
 
   void free_text(Tokens& tokens, Range text, Canonical& out);
+  /// The last free text was read as the plainest of addresses, whose canonical line is sure to read
+  /// back as itself. False says nothing.
+  [[nodiscard]] bool is_plain(const Canonical& out) const;
   /// The text in one piece but for its last line: what is left when no reading is certain.
   void unparsed(Tokens& tokens, Range text, Canonical& out);
   /// errors    contradictory_fields  two fields name two states, postcodes or house numbers
@@ -51,6 +54,8 @@ class NorthAmericanGrammar {
   bool trailing(std::size_t index, bool town_known);
   [[nodiscard]] bool is_urbanization(Range range) const;
   void append_extra(Range range);
+  void take_road(Range range);
+  void take_town(Range range);
   void finish(Mode mode);
   void clear();
 
@@ -64,6 +69,7 @@ class NorthAmericanGrammar {
   LastLine line_;
   std::vector<Range> segments_;
   std::vector<Range> others_;  // segments behind the street that are no unit and no box
+  Range road_, town_;          // where they stood in the text
   std::string leading_units_, inner_units_, trailing_units_, scratch_;
 };
 

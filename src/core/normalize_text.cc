@@ -417,12 +417,12 @@ class Tokenizer {
           if (static_cast<unsigned char>(c) >= 0x80) {
             beyond_ascii();
           } else {
-            put(c, Token::letters);
+            put_run(Token::letters);
           }
           break;
         case Glyph::digit:
           if (open_ && last_is_cjk_) close();
-          put(c, Token::digits);
+          put_run(Token::digits);
           break;
         case Glyph::space:
           close();
@@ -474,6 +474,20 @@ class Tokenizer {
     out_.text += c;
     token_.kind = static_cast<std::uint8_t>(token_.kind | kind);
     last_is_cjk_ = false;
+  }
+
+  /// All characters of one kind from here, at once; at_ stays on the last of them.
+  void put_run(Token::Kind kind) {
+    const Glyph wanted = kind == Token::digits ? Glyph::digit : Glyph::letter;
+    std::size_t end = at_ + 1;
+    while (end < in_.size() && glyph(in_[end]) == wanted &&
+           static_cast<unsigned char>(in_[end]) < 0x80)
+      ++end;
+    if (!open_) open();
+    out_.text.append(in_, at_, end - at_);
+    token_.kind = static_cast<std::uint8_t>(token_.kind | kind);
+    last_is_cjk_ = false;
+    at_ = end - 1;
   }
 
   void beyond_ascii() {
