@@ -653,7 +653,8 @@ bool NorthAmericanGrammar::is_plain(const Canonical& out) const {
   };
   const auto is_ordinal = [this](std::size_t i) {
     const auto text = tokens_->view(i);
-    return is_digit(text[0]) && one_of(text.substr(text.size() - 2), {"st", "nd", "rd", "th"});
+    return is_digit(text[0]) && (text.ends_with("st") || text.ends_with("nd") ||
+                                 text.ends_with("rd") || text.ends_with("th"));
   };
   const bool us_or_canada = out.country == Country('U', 'S') || canada_;
   if (out.mode != Mode::parsed || !us_or_canada || out.admin.size() != 2 || out.locality.empty() ||
