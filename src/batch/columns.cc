@@ -275,7 +275,7 @@ Result<void> Mapping::guess() {
   if (text && (road || house_number)) return give_up("there are both address and street columns");
   for (std::size_t i = 1; i < found.size(); ++i) {
     if (!found[i]) continue;
-    const auto added = add_field(kGuesses[i].member, *found[i]);
+    auto added = add_field(kGuesses[i].member, *found[i]);
     if (!added) return added;
   }
   return {};

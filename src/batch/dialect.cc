@@ -61,9 +61,9 @@ char detect_quote(std::string_view sample) {
     return '"';
   const std::string_view header = sample.substr(0, sample.find_first_of("\r\n"));
   bool opened = false;
-  for (std::size_t i = 0; i < header.size(); ++i) {
-    const bool is_delimiter = std::ranges::find(kDelimiters, header[i]) != kDelimiters.end();
-    if (header[i] == '\'') {
+  for (const char c : header) {
+    const bool is_delimiter = std::ranges::find(kDelimiters, c) != kDelimiters.end();
+    if (c == '\'') {
       opened = !opened;
     } else if (!opened && !is_delimiter) {
       return '"';

@@ -50,9 +50,8 @@ Utf8Sequence utf8_sequence(std::string_view bytes) {
   std::size_t size = 0;
   unsigned low = 0x80;
   unsigned high = 0xBF;
-  if (first < 0x80) {
-    return {Sequence::valid, 1};
-  } else if (first >= 0xC2 && first <= 0xDF) {
+  if (first < 0x80) return {Sequence::valid, 1};
+  if (first >= 0xC2 && first <= 0xDF) {
     size = 2;
   } else if (first >= 0xE0 && first <= 0xEF) {
     size = 3;

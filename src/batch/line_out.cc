@@ -2,8 +2,8 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -37,7 +37,7 @@ fs::path part_of(const fs::path& target) {
 
 Error io_error(const std::string& what, const std::string& part, int code) {
   const bool is_full = code == ENOSPC || code == EDQUOT || code == EFBIG;
-  std::string message = fmt::format("{}: {}", what, std::strerror(code));
+  std::string message = fmt::format("{}: {}", what, std::generic_category().message(code));
   if (code == EPIPE) message = fmt::format("{}: its reader went away", what);
   if (is_full && !part.empty())
     message += fmt::format(

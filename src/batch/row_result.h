@@ -29,22 +29,22 @@ std::optional<RowStatus> parse_row_status(std::string_view word);
 
 /// What is written behind a row. Views: the bytes belong to the caller. Empty = an empty cell.
 struct RowResult {
-  RowStatus status = RowStatus::error;
-  std::optional<LatLng> at;  // written for `match` alone
-  std::optional<Precision> precision;
+  std::optional<LatLng> at;          // written for `match` alone
   std::optional<double> confidence;  // 0..1
   std::string_view formatted;
-  Country country;
   std::string_view provider;
   std::string_view cache;  // where from: to_string(AnswerSource)
-  std::optional<Key> key;
   std::string_view error;
+  std::optional<Key> key;
+  RowStatus status = RowStatus::error;
+  std::optional<Precision> precision;
+  Country country;
   // with the full set of columns
-  std::string_view house_number, street, unit, city, state, postcode, place_id;
   std::optional<bool> partial;
+  std::optional<std::uint32_t> attempts;
+  std::string_view house_number, street, unit, city, state, postcode, place_id;
   std::optional<UtcMs> fetched_at, expires_at;
   std::optional<Money> cost;
-  std::optional<std::uint32_t> attempts;
 };
 
 /// The cells an answer has something to say about; views into the answer.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -53,9 +54,9 @@ class CutBlock {
   const char* load(std::string_view bytes, std::size_t at) {
     size_ = bytes.size() - at;
     if (size_ >= kBlock) return bytes.data() + at;
-    std::memcpy(copy_, bytes.data() + at, size_);
-    std::memset(copy_ + size_, 0, kBlock - size_);
-    return copy_;
+    std::memcpy(copy_.data(), bytes.data() + at, size_);
+    std::memset(copy_.data() + size_, 0, kBlock - size_);
+    return copy_.data();
   }
   [[nodiscard]] std::uint64_t only(std::uint64_t mask) const {
     return size_ >= kBlock ? mask : mask & ((std::uint64_t{1} << size_) - 1);
@@ -63,7 +64,7 @@ class CutBlock {
 
  private:
   std::size_t size_ = 0;
-  char copy_[kBlock];
+  std::array<char, kBlock> copy_;
 };
 
 }  // namespace geonce

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -74,11 +75,14 @@ Result<Fd> open_file(const std::string& path) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.get() < 0) {
     const auto code = errno == ENOENT ? ErrorCode::not_found : ErrorCode::io_failed;
-    return fail(code, "cannot open {}: {}", path, std::strerror(errno));
+    return fail(code, "cannot open {}: {}", path, std::generic_category().message(errno));
   }
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0)
-    return fail(ErrorCode::io_failed, "cannot look at {}: {}", path, std::strerror(errno));
+    return fail(ErrorCode::io_failed,
+                "cannot look at {}: {}",
+                path,
+                std::generic_category().message(errno));
   if (S_ISDIR(status.st_mode))
     return fail(ErrorCode::io_failed, "{} is a directory; name a file in it", path);
   return fd;
@@ -95,7 +99,8 @@ Result<std::size_t> read_some(const Fd& fd, const std::string& name, char* to, s
     const ssize_t got = ::read(fd.get(), to, size);
     if (got >= 0) return static_cast<std::size_t>(got);
     if (errno != EINTR)
-      return fail(ErrorCode::io_failed, "cannot read {}: {}", name, std::strerror(errno));
+      return fail(
+          ErrorCode::io_failed, "cannot read {}: {}", name, std::generic_category().message(errno));
   }
 }
 
@@ -331,7 +336,7 @@ struct Source::State {
   Result<std::size_t> read_raw(char* to, std::size_t size) {
     if (has_hit_end) return std::size_t{0};
     if (fd.get() >= 0) {
-      const auto got = read_some(fd, name, to, size);
+      auto got = read_some(fd, name, to, size);
       if (!got) return got;
       size = *got;
     } else {
