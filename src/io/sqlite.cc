@@ -227,7 +227,7 @@ Result<std::unique_ptr<SqliteDb>> SqliteDb::open(const SqliteDbOptions& options)
   if (sqlite3_db_readonly(opened.handle, "main") == 1)
     return fail(explain(SQLITE_READONLY, 0, "it is read-only", opened.path));
   db->execute(
-      fmt::format("PRAGMA cache_size = -{}; PRAGMA temp_store = MEMORY; "
+      fmt::format("PRAGMA cache_size = -{}; "
                   "PRAGMA foreign_keys = OFF; PRAGMA trusted_schema = OFF; PRAGMA query_only = {};",
                   options.cache_bytes / 1024,
                   options.query_only ? 1 : 0));

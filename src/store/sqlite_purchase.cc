@@ -495,8 +495,7 @@ Advanced advance(SqliteWork& work, const AdvanceRequest& request) {
   auto claim = read_claim(work, slot);
   const bool is_ours = claim && claim->fence == request.fence;
   if (is_ours && claim->intent == request.next_intent)  // asked again, after a doubt
-    return {Advanced::Verdict::send,
-            step_of(*request.chain, claim->provider, request.step + 1)};
+    return {Advanced::Verdict::send, step_of(*request.chain, claim->provider, request.step + 1)};
 
   const bool is_held = is_ours && claim->intent == request.call.intent;
   const auto entry = read_entry(work, slot);

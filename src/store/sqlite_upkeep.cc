@@ -14,6 +14,43 @@ std::int64_t count(SqliteWork& work, std::string_view sql) {
   return row.step() ? row.integer(0) : 0;
 }
 
+// Chosen first and deleted one by one: as one statement SQLite would go through the whole table for
+// it.
+
+std::int64_t erase_no_matches(SqliteWork& work, std::size_t limit) {
+  std::vector<std::pair<Slot, std::string>> over;
+  {
+    auto row = work.db.prepare(
+        "SELECT pool, key, provider FROM no_match WHERE until <= ? ORDER BY until LIMIT ?");
+    row.bind(work.now, limit);
+    while (row.step())
+      over.emplace_back(Slot{static_cast<Pool>(row.integer(0)), key_from(row.bytes(1))},
+                        row.bytes(2));
+  }
+  for (const auto& [slot, provider] : over)
+    work.db.prepare("DELETE FROM no_match WHERE pool = ? AND key = ? AND provider = ?")
+        .bind(slot.pool, blob(slot.key), provider)
+        .run();
+  return static_cast<std::int64_t>(over.size());
+}
+
+/// Cool-downs that are over. Claims with an unknown call or an answer behind them stay.
+std::int64_t erase_spent_claims(SqliteWork& work, std::size_t limit) {
+  std::vector<Slot> spent;
+  {
+    auto row = work.db.prepare(
+        "SELECT pool, key FROM claim WHERE phase = 2 AND deadline <= ? AND attempt = 1 AND asked = "
+        "'' LIMIT ?");
+    row.bind(work.now - kSpentClaimLife.count(), limit);
+    while (row.step()) spent.push_back({static_cast<Pool>(row.integer(0)), key_from(row.bytes(1))});
+  }
+  for (const auto& slot : spent)
+    work.db.prepare("DELETE FROM claim WHERE pool = ? AND key = ?")
+        .bind(slot.pool, blob(slot.key))
+        .run();
+  return static_cast<std::int64_t>(spent.size());
+}
+
 }  // namespace
 
 void sweep_entries(SqliteWork& work, std::size_t limit, SweepReport& report) {
@@ -31,21 +68,8 @@ void sweep_entries(SqliteWork& work, std::size_t limit, SweepReport& report) {
       .bind(work.now, limit)
       .run();
   report.entries = work.db.changes();
-  work.db
-      .prepare(
-          "DELETE FROM no_match WHERE (pool, key, provider) IN "
-          "(SELECT pool, key, provider FROM no_match WHERE until <= ? ORDER BY until LIMIT ?)")
-      .bind(work.now, limit)
-      .run();
-  report.negatives = work.db.changes();
-  // A cool-down that is over. Claims with an unknown call or an answer behind them stay.
-  work.db
-      .prepare(
-          "DELETE FROM claim WHERE (pool, key) IN (SELECT pool, key FROM claim WHERE phase = 2 AND "
-          "deadline <= ? AND attempt = 1 AND asked = '' LIMIT ?)")
-      .bind(work.now - kSpentClaimLife.count(), limit)
-      .run();
-  report.claims = work.db.changes();
+  report.negatives = erase_no_matches(work, limit);
+  report.claims = erase_spent_claims(work, limit);
 }
 
 void count_rows(SqliteWork& work, StoreStats& stats) {

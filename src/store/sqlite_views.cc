@@ -163,7 +163,7 @@ std::vector<LedgerRow> read_ledger(SqliteWork& work, const LedgerFilter& filter)
   if (filter.intent) where.add("intent = ?", blob(*filter.intent));
   if (filter.provider) where.add("provider = ?", std::string_view(*filter.provider));
   if (filter.event) where.add("event = ?", *filter.event);
-  auto row = work.db.prepare(fmt::format("{}{} ORDER BY seq {} LIMIT {}",
+  auto row = work.db.prepare(fmt::format("{0}{1} ORDER BY at {2}, seq {2} LIMIT {3}",
                                          kLedgerSelect,
                                          where.sql,
                                          filter.newest_first ? "DESC" : "ASC",
@@ -184,7 +184,8 @@ std::vector<LedgerSum> sum_ledger(SqliteWork& work, const LedgerFilter& filter) 
   if (filter.provider) where.add("p.provider = ?", std::string_view(*filter.provider));
   auto row = work.db.prepare(fmt::format(
       "SELECT p.seq, p.provider, o.event, o.billed, o.units, o.price_micro_usd, o.redundant "
-      "FROM ledger p LEFT JOIN ledger o ON o.intent = p.intent AND o.event > 1{} ORDER BY p.seq",
+      "FROM ledger p LEFT JOIN ledger o ON o.intent = p.intent AND o.event > 1{} ORDER BY p.at, "
+      "p.seq",
       where.sql));
   where.bind(row);
   std::map<std::string, LedgerSum, std::less<>> sums;
