@@ -221,7 +221,7 @@ std::string list_text(const Specs& specs) {
 std::string show_text(const Spec& spec) {
   std::string out;
   const auto line = [&](std::string_view name, std::string_view value) {
-    out += fmt::format("{:<13} {}\n", name, value);
+    out += fmt::format("# {:<13} {}\n", name, value);
   };
   line("name", spec.name);
   line("title", spec.title);
@@ -246,7 +246,7 @@ std::string show_text(const Spec& spec) {
   if (spec.no_match_rechecks > 0)
     line("no match",
          fmt::format("asked again {} time(s) before it counts", spec.no_match_rechecks));
-  return out;
+  return out + "\n" + spec.text;
 }
 
 }  // namespace geonce

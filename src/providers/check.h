@@ -36,7 +36,7 @@ Result<std::vector<std::string>> parse_submitted(std::string_view json);
 /// For people: one line per provider, under a heading.
 std::string list_text(const Specs& specs);
 
-/// For people: what is known of one provider.
+/// What is known of one provider, as comments above its file: the output is a file itself.
 std::string show_text(const Spec& spec);
 
 }  // namespace geonce

@@ -966,6 +966,7 @@ Result<Spec> parse_spec(std::string_view toml, std::string_view origin) {
   Spec spec = read_spec(table);
   if (file.error()) return fail(*file.error());
   spec.origin = origin;
+  spec.text = toml;
   return spec;
 }
 

@@ -121,7 +121,8 @@ struct Spec {
   std::string name;
   std::string title;
   std::string facts;   // where they were read, and when
-  std::string origin;  // the file
+  std::string origin;  // the file's name
+  std::string text;    // its content
   Terms terms;
   Prices prices;
   double rate_per_s = 0;

@@ -103,6 +103,14 @@ TEST(ListText, has_a_line_for_each_provider) {
     EXPECT_NE(text.find("\n" + name + " "), std::string::npos) << text;
 }
 
+TEST(ShowText, is_a_provider_file_to_begin_another_with) {
+  for (const auto& [name, spec] : specs()) {
+    const auto again = parse_spec(show_text(spec), "shown.toml");
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(again->name, name);
+  }
+}
+
 TEST(ShowText, says_what_the_provider_wants_and_allows) {
   const std::string text = show_text(specs().at("google"));
   EXPECT_NE(text.find("30 days"), std::string::npos) << text;

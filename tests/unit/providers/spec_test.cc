@@ -1,6 +1,7 @@
 #include "providers/spec.h"
 
 #include <fstream>
+#include <sstream>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -49,6 +50,18 @@ TEST(Spec, says_what_the_file_says) {
   EXPECT_EQ(spec->reading.confidence->divide_by, 100);
   EXPECT_EQ(spec->reading.errors.at(0).failure, FailureClass::fatal);
   EXPECT_FALSE(spec->bulk.has_value());
+}
+
+TEST(Spec, the_example_of_the_documentation_is_one) {
+  std::ifstream in(fs::path(GEONCE_SOURCE_DIR) / "docs/formats/spec.md");
+  std::ostringstream page;
+  page << in.rdbuf();
+  const std::string text = page.str();
+  const auto start = text.find("```toml\n") + 8;
+  ASSERT_LT(start, text.size());
+  const auto spec = parse_spec(text.substr(start, text.find("```", start) - start), "spec.md");
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_EQ(spec->name, "example");
 }
 
 TEST(Spec, without_terms_nothing_may_be_kept) {
