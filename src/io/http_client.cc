@@ -37,8 +37,7 @@ struct Call {
   bool head_ended = false;        // the blank line after the headers was read
 };
 
-// --- what libcurl calls
-// -------------------------------------------------------------------------------
+// --- what libcurl calls --------------------------------------------------------------------------
 
 // Called when the connection stands and the request is about to be written. libcurl calls it again
 // when it wants to repeat the request on a new connection after a kept one closed: that would be a
@@ -98,8 +97,7 @@ std::size_t take_body(char* data, std::size_t size, std::size_t count, void* use
   return bytes;
 }
 
-// --- one call
-// -----------------------------------------------------------------------------------------
+// --- one call ------------------------------------------------------------------------------------
 
 bool is_header_safe(std::string_view text) {
   return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
@@ -162,8 +160,7 @@ void set_up(Call& call, const std::string& user_agent) {
   curl_easy_setopt(easy, CURLOPT_PRIVATE, &call);
 }
 
-// --- the client
-// ---------------------------------------------------------------------------------------
+// --- the client ----------------------------------------------------------------------------------
 
 class CurlClient : public HttpClient {
  public:

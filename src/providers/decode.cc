@@ -18,8 +18,7 @@ namespace {
 namespace json = boost::json;
 using std::chrono::milliseconds;
 
-// --- bodies
-// -------------------------------------------------------------------------------------------
+// --- bodies --------------------------------------------------------------------------------------
 
 std::string lowered(std::string_view text) {
   std::string out(text);
@@ -52,8 +51,7 @@ std::optional<json::value> parse_json(std::string_view text) {
   return error ? std::nullopt : std::optional(std::move(value));
 }
 
-// --- how long to wait
-// ---------------------------------------------------------------------------------
+// --- how long to wait ----------------------------------------------------------------------------
 
 /// "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, IMF-fixdate) in seconds since 1970.
 std::optional<std::int64_t> http_date(std::string_view text) {
@@ -104,8 +102,7 @@ std::optional<milliseconds> body_delay(const Spec& spec, const json::value* body
   return milliseconds{static_cast<std::int64_t>(std::min(*seconds, 1e9) * 1'000)};
 }
 
-// --- one body, one outcome
-// ----------------------------------------------------------------------------
+// --- one body, one outcome -----------------------------------------------------------------------
 
 bool is_success(int status) { return status >= 200 && status <= 299; }
 
@@ -343,8 +340,7 @@ class Reader {
   const Money price_;
 };
 
-// --- many
-// -------------------------------------------------------------------------------------------
+// --- many ----------------------------------------------------------------------------------------
 
 /// The items of a bulk answer: JSON values of the body, or CSV rows as objects.
 struct Items {

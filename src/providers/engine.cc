@@ -13,6 +13,9 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr std::size_t kMaxBody = 4U << 20U;  // after decompression; answers have a few KB
+constexpr std::size_t kMaxBulkBody = 64U << 20U;
+
 /// Some list of `needs` is there in full, and no part would be left behind.
 bool fits_fields(const Query& query,
                  const std::vector<std::vector<QueryPart>>& needs,
@@ -216,6 +219,7 @@ Result<HttpRequest> build_request(const Spec& spec,
   request.method = form.method;
   request.url = with_base(std::move(*url), settings.base_url);
   request.total_timeout = form.timeout;
+  request.max_body = bulk ? kMaxBulkBody : kMaxBody;
   const std::string pairs = encoded_pairs(as_fields ? spec.fields->query : form.query, filling);
   if (!pairs.empty())
     request.url += (request.url.find('?') == std::string::npos ? "?" : "&") + pairs;

@@ -360,8 +360,7 @@ class Table {
   std::set<std::string> asked_;
 };
 
-// --- conditions and rules
-// -----------------------------------------------------------------------------
+// --- conditions and rules ------------------------------------------------------------------------
 
 std::optional<StatusRange> status_range(const toml::node& node) {
   if (const auto* number = node.as_integer())
@@ -459,8 +458,7 @@ std::vector<ErrorRule> read_errors(Table& table) {
   return all;
 }
 
-// --- the answer
-// ---------------------------------------------------------------------------------------
+// --- the answer ----------------------------------------------------------------------------------
 
 std::vector<PrecisionRule> read_precision(Table& table) {
   const auto* node = table.find("precision");
@@ -581,8 +579,7 @@ Reading read_reading(Table& answer, Table& rules) {
   return reading;
 }
 
-// --- the request
-// --------------------------------------------------------------------------------------
+// --- the request ---------------------------------------------------------------------------------
 
 std::optional<JsonTemplate> read_json_template(Table& table,
                                                std::string_view key,
@@ -716,8 +713,7 @@ RequestForm read_ask(Table& table, std::optional<FieldsRequest>& fields) {
   return request;
 }
 
-// --- bulk
-// ---------------------------------------------------------------------------------------------
+// --- bulk ----------------------------------------------------------------------------------------
 
 void read_bulk_json(Table& table, Bulk& bulk) {
   const auto* item = table.find("item");
@@ -828,8 +824,7 @@ Bulk read_bulk(Table& table) {
   return bulk;
 }
 
-// --- the rest
-// -----------------------------------------------------------------------------------------
+// --- the rest ------------------------------------------------------------------------------------
 
 Terms read_terms(Table& table) {
   Terms terms;

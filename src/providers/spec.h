@@ -20,8 +20,7 @@ namespace geonce {
 
 // What a spec file says (docs/formats/spec.md), checked and ready to be used by the engine.
 
-// --- what is sent
-// -------------------------------------------------------------------------------------
+// --- what is sent --------------------------------------------------------------------------------
 
 /// Parts of a query, as `needs` and `drops` name them.
 using QueryPart = std::string Query::*;
@@ -42,8 +41,7 @@ struct FieldsRequest {
   std::vector<QueryPart> carries;  // parts that the templates send, and those that may be dropped
 };
 
-// --- what is read
-// -------------------------------------------------------------------------------------
+// --- what is read --------------------------------------------------------------------------------
 
 struct ErrorRule {
   Condition when;

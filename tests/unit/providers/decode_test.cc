@@ -321,8 +321,7 @@ TEST(Decode, a_place_is_a_postcode_where_only_a_postcode_was_asked_for) {
             Precision::locality);
 }
 
-// --- many in one answer
-// -------------------------------------------------------------------------------
+// --- many in one answer --------------------------------------------------------------------------
 
 constexpr std::string_view kStatusPerItem = R"(
 [bulk]
