@@ -249,7 +249,7 @@ bool takes_bulk(const Spec& spec, const Query& query) {
       std::ranges::find(bulk.countries, query.country) == bulk.countries.end())
     return false;
   const bool says_language = std::ranges::any_of(
-      spec.ask.query, [](const auto& q) { return q.second.uses(Word::language); });
+      spec.ask.query, [](const auto& q) { return q.second.uses(Placeholder::language); });
   if (!query.language.empty() && says_language) return false;
   return bulk.needs.empty() || fits_fields(query, bulk.needs, bulk.carries);
 }

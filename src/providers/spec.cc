@@ -656,29 +656,29 @@ std::vector<std::vector<QueryPart>> read_needs(Table& table) {
 }
 
 /// The parts of a query that are sent, and those that the spec says may be dropped.
-std::vector<QueryPart> carried_parts(Table& table, const std::function<bool(Word)>& sends) {
+std::vector<QueryPart> carried_parts(Table& table, const std::function<bool(Placeholder)>& sends) {
   std::vector<QueryPart> parts = table.words("drops", query_parts());
-  const auto carry = [&](Word word, std::initializer_list<QueryPart> sent) {
+  const auto carry = [&](Placeholder word, std::initializer_list<QueryPart> sent) {
     if (sends(word)) parts.insert(parts.end(), sent);
   };
-  carry(Word::street, {&Query::house_number, &Query::road});
-  carry(Word::house_number, {&Query::house_number});
-  carry(Word::road, {&Query::road});
-  carry(Word::unit, {&Query::unit});
-  carry(Word::city, {&Query::city});
-  carry(Word::state, {&Query::state});
-  carry(Word::postcode, {&Query::postcode});
-  carry(Word::house, {&Query::house});
-  carry(Word::po_box, {&Query::po_box});
-  carry(Word::suburb, {&Query::suburb});
+  carry(Placeholder::street, {&Query::house_number, &Query::road});
+  carry(Placeholder::house_number, {&Query::house_number});
+  carry(Placeholder::road, {&Query::road});
+  carry(Placeholder::unit, {&Query::unit});
+  carry(Placeholder::city, {&Query::city});
+  carry(Placeholder::state, {&Query::state});
+  carry(Placeholder::postcode, {&Query::postcode});
+  carry(Placeholder::house, {&Query::house});
+  carry(Placeholder::po_box, {&Query::po_box});
+  carry(Placeholder::suburb, {&Query::suburb});
   return parts;
 }
 
-bool any_uses(const NamedTemplates& templates, Word word) {
+bool any_uses(const NamedTemplates& templates, Placeholder word) {
   return std::ranges::any_of(templates, [&](const auto& named) { return named.second.uses(word); });
 }
 
-bool uses(const JsonTemplate& value, Word word) {
+bool uses(const JsonTemplate& value, Placeholder word) {
   if (const auto* text = std::get_if<Template>(&value.value)) return text->uses(word);
   if (const auto* array = std::get_if<JsonTemplate::Array>(&value.value))
     return std::ranges::any_of(*array, [&](const auto& element) { return uses(element, word); });
@@ -705,7 +705,8 @@ RequestForm read_ask(Table& table, std::optional<FieldsRequest>& fields) {
     if (inner->find("url") != nullptr) way.url = read_url(*inner);
     way.query = inner->named_templates("query");
     way.needs = read_needs(*inner);
-    way.carries = carried_parts(*inner, [&](Word word) { return any_uses(way.query, word); });
+    way.carries =
+        carried_parts(*inner, [&](Placeholder word) { return any_uses(way.query, word); });
     inner->end();
     fields = std::move(way);
   }
@@ -722,7 +723,7 @@ void read_bulk_json(Table& table, Bulk& bulk) {
   else
     bulk.item = read_json_template(table, "item", *item);
   if (const auto* key = table.find("key")) bulk.key = table.text_template("key", *key);
-  if (bulk.key && !bulk.key->uses(Word::ref))
+  if (bulk.key && !bulk.key->uses(Placeholder::ref))
     table.file().wrong(table.at(), "{} has to use {{ref}}", table.path("key"));
   bulk.list_at = table.one_pointer("list_at").value_or(Pointer{});
   table.end();
@@ -742,7 +743,8 @@ void read_bulk_csv(Table& table, Bulk& bulk) {
     else if (auto text = table.text_template("columns", *pair[1]))
       bulk.columns.emplace_back(name->get(), std::move(*text));
   }
-  if (std::ranges::none_of(bulk.columns, [](const auto& c) { return c.second.uses(Word::ref); }))
+  if (std::ranges::none_of(bulk.columns,
+                           [](const auto& c) { return c.second.uses(Placeholder::ref); }))
     table.file().wrong(table.at(), "{}: one column has to send {{ref}}", table.path("columns"));
   table.end();
 }
@@ -771,8 +773,11 @@ void read_bulk_answer(Table& table, Table& rules, Bulk& bulk) {
 /// A call for many addresses can name only what is the same for all of them.
 void expect_no_query_words(Table& table, const NamedTemplates& templates) {
   for (const auto& [name, text] : templates)
-    for (int word = static_cast<int>(Word::address); word <= static_cast<int>(Word::ref); ++word)
-      if (static_cast<Word>(word) != Word::secret && text.uses(static_cast<Word>(word)))
+    for (int word = static_cast<int>(Placeholder::address);
+         word <= static_cast<int>(Placeholder::ref);
+         ++word)
+      if (static_cast<Placeholder>(word) != Placeholder::secret &&
+          text.uses(static_cast<Placeholder>(word)))
         table.file().wrong(
             table.at(),
             "{}: \"{}\" differs from address to address and cannot be said once for a "
@@ -810,7 +815,7 @@ Bulk read_bulk(Table& table) {
         table.at(), "{}: either a table json is wanted, or a table csv", table.where());
   if (as_json) read_bulk_json(*as_json, bulk);
   if (as_csv) read_bulk_csv(*as_csv, bulk);
-  bulk.carries = carried_parts(table, [&](Word word) {
+  bulk.carries = carried_parts(table, [&](Placeholder word) {
     return any_uses(bulk.columns, word) || (bulk.item && uses(*bulk.item, word));
   });
   expect_no_query_words(table, bulk.request.query);
@@ -870,7 +875,7 @@ bool is_name(std::string_view name) {
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
 }
 
-bool uses(const RequestForm& request, Word word) {
+bool uses(const RequestForm& request, Placeholder word) {
   return request.url.uses(word) || any_uses(request.query, word) ||
          any_uses(request.headers, word) || any_uses(request.form, word) ||
          (request.json && uses(*request.json, word));
@@ -931,10 +936,10 @@ Spec read_spec(Table& table) {
   if (auto bulk = table.table("bulk")) spec.bulk = read_bulk(*bulk);
   table.end();
 
-  spec.needs_secret =
-      uses(spec.ask, Word::secret) || (spec.fields && any_uses(spec.fields->query, Word::secret)) ||
-      (spec.bulk &&
-       (uses(spec.bulk->request, Word::secret) || any_uses(spec.bulk->form, Word::secret)));
+  spec.needs_secret = uses(spec.ask, Placeholder::secret) ||
+                      (spec.fields && any_uses(spec.fields->query, Placeholder::secret)) ||
+                      (spec.bulk && (uses(spec.bulk->request, Placeholder::secret) ||
+                                     any_uses(spec.bulk->form, Placeholder::secret)));
   return spec;
 }
 

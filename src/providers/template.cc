@@ -12,62 +12,62 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::array<std::pair<std::string_view, Word>, 16> kWords{
-    {{"address", Word::address},
-     {"street", Word::street},
-     {"house_number", Word::house_number},
-     {"road", Word::road},
-     {"unit", Word::unit},
-     {"city", Word::city},
-     {"state", Word::state},
-     {"postcode", Word::postcode},
-     {"house", Word::house},
-     {"po_box", Word::po_box},
-     {"suburb", Word::suburb},
-     {"country", Word::country},
-     {"country_alpha3", Word::country_alpha3},
-     {"language", Word::language},
-     {"secret", Word::secret},
-     {"ref", Word::ref}}};
+constexpr std::array<std::pair<std::string_view, Placeholder>, 16> kWords{
+    {{"address", Placeholder::address},
+     {"street", Placeholder::street},
+     {"house_number", Placeholder::house_number},
+     {"road", Placeholder::road},
+     {"unit", Placeholder::unit},
+     {"city", Placeholder::city},
+     {"state", Placeholder::state},
+     {"postcode", Placeholder::postcode},
+     {"house", Placeholder::house},
+     {"po_box", Placeholder::po_box},
+     {"suburb", Placeholder::suburb},
+     {"country", Placeholder::country},
+     {"country_alpha3", Placeholder::country_alpha3},
+     {"language", Placeholder::language},
+     {"secret", Placeholder::secret},
+     {"ref", Placeholder::ref}}};
 
-std::string meaning(Word word, const Filling& filling) {
-  if (word == Word::secret) return std::string(filling.secret);
-  if (word == Word::ref) return std::string(filling.ref);
+std::string meaning(Placeholder word, const Filling& filling) {
+  if (word == Placeholder::secret) return std::string(filling.secret);
+  if (word == Placeholder::ref) return std::string(filling.ref);
   if (filling.query == nullptr) return {};
   const Query& query = *filling.query;
   const auto said = [&](const std::string& text) { return filling.ascii ? in_ascii(text) : text; };
   switch (word) {
-    case Word::address:
+    case Placeholder::address:
       return address_line(query, filling.ascii);
-    case Word::street:
+    case Placeholder::street:
       return said(street_line(query));
-    case Word::house_number:
+    case Placeholder::house_number:
       return said(query.house_number);
-    case Word::road:
+    case Placeholder::road:
       return said(query.road);
-    case Word::unit:
+    case Placeholder::unit:
       return said(query.unit);
-    case Word::city:
+    case Placeholder::city:
       return said(query.city);
-    case Word::state:
+    case Placeholder::state:
       return said(query.state);
-    case Word::postcode:
+    case Placeholder::postcode:
       return said(query.postcode);
-    case Word::house:
+    case Placeholder::house:
       return said(query.house);
-    case Word::po_box:
+    case Placeholder::po_box:
       return said(query.po_box);
-    case Word::suburb:
+    case Placeholder::suburb:
       return said(query.suburb);
-    case Word::country:
+    case Placeholder::country:
       return query.country.is_known() ? std::string(query.country.code()) : std::string();
-    case Word::country_alpha3:
+    case Placeholder::country_alpha3:
       return std::string(alpha3(query.country));
-    case Word::language:
+    case Placeholder::language:
       return query.language;
-    case Word::literal:
-    case Word::secret:
-    case Word::ref:
+    case Placeholder::literal:
+    case Placeholder::secret:
+    case Placeholder::ref:
       break;
   }
   return {};
@@ -79,7 +79,7 @@ Result<Template> Template::parse(std::string_view text) {
   Template parsed;
   while (!text.empty()) {
     const auto open = text.find('{');
-    if (open != 0) parsed.parts_.emplace_back(Word::literal, text.substr(0, open));
+    if (open != 0) parsed.parts_.emplace_back(Placeholder::literal, text.substr(0, open));
     if (open == std::string_view::npos) break;
     const auto close = text.find('}', open);
     const auto name = close == std::string_view::npos ? text.substr(open)
@@ -102,7 +102,7 @@ std::optional<std::string> Template::fill(const Filling& filling,
                                           std::string (*escape)(std::string_view)) const {
   std::string out;
   for (const auto& [word, literal] : parts_) {
-    if (word == Word::literal) {
+    if (word == Placeholder::literal) {
       out += literal;
       continue;
     }
@@ -113,7 +113,7 @@ std::optional<std::string> Template::fill(const Filling& filling,
   return out;
 }
 
-bool Template::uses(Word word) const {
+bool Template::uses(Placeholder word) const {
   return std::ranges::any_of(parts_, [&](const auto& part) { return part.first == word; });
 }
 

@@ -16,7 +16,7 @@
 namespace geonce {
 
 /// A word in braces: `{address}`.
-enum class Word : std::uint8_t {
+enum class Placeholder : std::uint8_t {
   literal,  // no word: text as it stands
   address,  // the whole address in one line
   street,   // house number and road
@@ -53,10 +53,10 @@ class Template {
   /// escape    applied to what words stand for, not to the text around them; may be null
   [[nodiscard]] std::optional<std::string> fill(const Filling& filling,
                                                 std::string (*escape)(std::string_view)) const;
-  [[nodiscard]] bool uses(Word word) const;
+  [[nodiscard]] bool uses(Placeholder word) const;
 
  private:
-  std::vector<std::pair<Word, std::string>> parts_;
+  std::vector<std::pair<Placeholder, std::string>> parts_;
 };
 
 using NamedTemplates =
