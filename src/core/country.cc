@@ -65,8 +65,14 @@ Country country_named(std::string_view name) {
   return found == names().end() ? Country() : found->second;
 }
 
-bool is_nation_of_the_uk(std::string_view name) {
-  return name == "england" || name == "scotland" || name == "wales" || name == "northern ireland";
+std::string_view nation_of_the_uk(std::string_view text) {
+  constexpr std::array<std::string_view, 4> kNations{
+      "england", "scotland", "wales", "northern ireland"};
+  if (text.size() < 5) return {};  // codes, which are what a field mostly holds
+  const auto name = spelt_as_in_the_table(text, Diacritics::keep);
+  if (!name) return {};
+  const auto* const found = std::ranges::find(kNations, *name);
+  return found == kNations.end() ? std::string_view() : *found;
 }
 
 Result<Country> parse_country(std::string_view text) {
@@ -79,7 +85,7 @@ Result<Country> parse_country(std::string_view text) {
     if (!name) return fail(name.error());
     if (name->empty()) return Country();
     if (const auto country = country_named(*name); country.is_known()) return country;
-    if (is_nation_of_the_uk(*name)) return Country('G', 'B');
+    if (!nation_of_the_uk(*name).empty()) return Country('G', 'B');
     std::string upper = *name;
     for (char& c : upper)
       if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');

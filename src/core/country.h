@@ -32,8 +32,9 @@ Result<Country> parse_country(std::string_view text);
 /// The country with this name (not code), written as the table writes it; `ZZ` when there is none.
 Country country_named(std::string_view name);
 
-/// England, Scotland, Wales, Northern Ireland: parts of `GB` that a town's name may need beside it.
-bool is_nation_of_the_uk(std::string_view name);
+/// `england`, `scotland`, `wales` or `northern ireland` where the text names one of them, in any
+/// case: parts of `GB` that a town's name may need beside it. Else empty.
+std::string_view nation_of_the_uk(std::string_view text);
 
 /// "USA" for "US"; empty for `ZZ`.
 std::string_view alpha3(Country country);

@@ -293,6 +293,8 @@ Result<void> Normalizer::State::run(const QueryView& query) {
         NorthAmericanGrammar::speaks_for(country) && north_america.is_plain(out);
     if (!plain_address) settle();
   }
+  if (const auto nation = nation_of_the_uk(query.country_text); !nation.empty())
+    append_segment(out.extra, nation);  // Newport is in Wales and in England
   out.quality = quality_of(out);
   return read_language(query.language, out.options);
 }

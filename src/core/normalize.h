@@ -14,6 +14,9 @@ namespace geonce {
 /// How the address was understood; part of the pre-image, so modes never share a key.
 enum class Mode : char { parsed = 'p', road_only = 'r', intersection = 'i', unparsed = 'u' };
 
+/// `parsed`, `road_only`, `intersection`, `unparsed`.
+std::string_view to_string(Mode mode);
+
 /// What makes an address weak. Weak input lives shorter.
 enum class Quality : std::uint8_t {
   none = 0,

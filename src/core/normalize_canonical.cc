@@ -59,6 +59,20 @@ std::string spelt_box(std::string_view box) {
 
 }  // namespace
 
+std::string_view to_string(Mode mode) {
+  switch (mode) {
+    case Mode::parsed:
+      return "parsed";
+    case Mode::road_only:
+      return "road_only";
+    case Mode::intersection:
+      return "intersection";
+    case Mode::unparsed:
+      break;
+  }
+  return "unparsed";
+}
+
 std::vector<std::string_view> words(Quality quality) {
   std::vector<std::string_view> found;
   if (has(quality, Quality::no_locality)) found.emplace_back("no_locality");

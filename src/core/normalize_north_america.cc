@@ -119,7 +119,7 @@ bool NorthAmericanGrammar::may_be_postcode(std::size_t i, Range range) const {
       one_of(tokens_->view(i - 2),
              {"county", "co", "cnty", "state", "township", "twp", "park", "ranch", "range", "rge"}))
     return false;
-  return i - 1 > range.first;
+  return i - 1 > range.first || (*tokens_)[i - 1].kind == Token::letters;
 }
 
 /// Takes the postcode that ends the range; returns where it begins, `range.last` when there is

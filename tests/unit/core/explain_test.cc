@@ -1,0 +1,64 @@
+#include "core/explain.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace geonce {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+QueryView us(std::string_view text) {
+  QueryView query;
+  query.text = text;
+  query.country = Country('U', 'S');
+  return query;
+}
+
+TEST(Explain, says_what_was_taken_for_what) {
+  Normalizer normalizer;
+  const auto query = us("9 Maple Row, Apt 4B, Erie, PA 16501");
+  const auto text = explain(query, normalizer.normalize(query));
+  EXPECT_THAT(text, HasSubstr("house      9\n"));
+  EXPECT_THAT(text, HasSubstr("road       maple row\n"));
+  EXPECT_THAT(text, HasSubstr("unit       apt:4b\n"));
+  EXPECT_THAT(text, HasSubstr("admin      pa\n"));
+  EXPECT_THAT(text, HasSubstr("canonical  9 maple row, apt 4b, erie, pa 16501\n"));
+  EXPECT_THAT(text, HasSubstr("geonce␟n1␟b␟p␟us␟pa␟16501␟erie␟maple row␟9␟apt:4b␟␟\n"));
+  EXPECT_THAT(text, HasSubstr("key        n1_"));
+}
+
+TEST(Explain, warns_of_what_is_missing) {
+  Normalizer normalizer;
+  const auto query = us("9 Maple Row");
+  const auto text = explain(query, normalizer.normalize(query));
+  EXPECT_THAT(text, HasSubstr("no_locality"));
+  EXPECT_THAT(text, HasSubstr("no_postcode"));
+}
+
+TEST(Explain, says_why_an_address_has_no_key) {
+  Normalizer normalizer;
+  const auto query = us("9 Maple Row, Toronto, Canada");
+  const auto read = normalizer.normalize(query);
+  EXPECT_THAT(explain(query, read), HasSubstr("error      country_conflict: "));
+  EXPECT_THAT(explain_json(read), HasSubstr(R"("error":{"code":"country_conflict","message":)"));
+  EXPECT_THAT(explain_json(read), Not(HasSubstr("key")));
+}
+
+TEST(Explain, json_holds_the_fields_that_are_there) {
+  Normalizer normalizer;
+  const auto json = explain_json(normalizer.normalize(us("PO Box 311, Minot, ND 58701")));
+  EXPECT_THAT(json, HasSubstr(R"("mode":"parsed","country":"US")"));
+  EXPECT_THAT(
+      json,
+      HasSubstr(
+          R"("fields":{"box":"pobox:311","locality":"minot","admin":"nd","postcode":"58701"})"));
+  EXPECT_THAT(json, HasSubstr(R"("quality":["po_box"])"));
+  EXPECT_THAT(json, HasSubstr(R"("canonical":"po box 311, minot, nd 58701")"));
+}
+
+}  // namespace
+}  // namespace geonce
