@@ -35,6 +35,7 @@ struct AdoptParts {
   LifeConfig life;
   AcceptConfig accept;
   ResolverOptions options;
+  ChainOrders orders = {};
 };
 
 /// Brings to the store what dead processes on this host had received, and says of the rest what is

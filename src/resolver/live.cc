@@ -31,8 +31,9 @@ Normalizer& normalizer() {
 }
 
 RequestRules make_rules(const ResolverParts& parts) {
-  RequestRules rules = rules_of(parts.chain, parts.life, parts.accept, parts.options, parts.owner);
-  rules.places = parts.places;
+  RequestRules rules =
+      rules_of(parts.chain, parts.life, parts.accept, parts.options, parts.owner, parts.orders);
+  rules.standard.places = rules.standard.places || parts.places;
   return rules;
 }
 
@@ -72,6 +73,24 @@ Resolved from_memory(const Cached& cached, Mono now) {
 
 bool is_unwanted(const Answer& answer, const AskOptions& options) {
   return options.retry_no_match && answer.kind == AnswerKind::no_match;
+}
+
+/// Whether what the store found is all that this caller wants.
+bool is_hit(const std::optional<Found>& found, const AskOptions& options) {
+  return found && (found->pinned ||
+                   (is_fresh(*found) && !options.refresh && !is_unwanted(*found->answer, options)));
+}
+
+Subject subject_of(const Ask& ask, Query query) {
+  Subject subject;
+  subject.slot = ask.slot;
+  subject.query = std::move(query);
+  subject.quality = ask.quality;
+  subject.cache_only = ask.options.cache_only;
+  subject.refresh = ask.options.refresh;
+  subject.retry_no_match = ask.options.retry_no_match;
+  subject.cause = ask.options.cause;
+  return subject;
 }
 
 /// Which of many slots are the same, so that each is read once.
@@ -755,21 +774,12 @@ class LiveResolver final : public Resolver {
   void was_looked_up(const Caller& caller, const std::optional<Found>& found, Mono asked) {
     Ask& ask = caller.group->asks[caller.index];
     const AskOptions& options = ask.options;
-    const bool is_hit = found && (found->pinned || (is_fresh(*found) && !options.refresh &&
-                                                    !is_unwanted(*found->answer, options)));
-    if (is_hit) {
+    if (is_hit(found, options)) {
       caller.group->answer(caller.index, as_found(*found));
       return;
     }
     auto boarded = flights_.board(ask.slot, caller, asked, [&] {
-      Subject subject;
-      subject.slot = ask.slot;
-      subject.query = std::move(ask.query);
-      subject.quality = ask.quality;
-      subject.cache_only = options.cache_only;
-      subject.refresh = options.refresh;
-      subject.retry_no_match = options.retry_no_match;
-      subject.cause = options.cause;
+      Subject subject = subject_of(ask, std::move(ask.query));
       return std::make_shared<Flight>(rules_, std::move(subject), found, asked);
     });
     if (boarded.answer) caller.group->answer(caller.index, std::move(*boarded.answer));
@@ -917,48 +927,41 @@ std::vector<Resolved> LiveResolver::peek(std::span<const Ask> asks, Deadline dea
     slots.push_back(asks[i].slot);
   }
   auto found = parts_.store.find(slots, deadline);
+  if (!found) {
+    for (const std::size_t i : missing) known[i] = failed(found.error());
+    return known;
+  }
+  // What is left goes through the machine, which is forbidden to pay.
+  struct Asking {
+    std::size_t index = 0;
+    Request request;
+  };
+  std::vector<Asking> asking;
   std::vector<std::vector<Key>> questions;
-  std::vector<std::size_t> asking;
   for (std::size_t m = 0; m < missing.size(); ++m) {
     const std::size_t i = missing[m];
-    const AskOptions& options = asks[i].options;
-    if (!found) {
-      known[i] = failed(found.error());
-      continue;
-    }
     const auto& entry = (*found)[m];
-    if (entry && (entry->pinned || (is_fresh(*entry) && !options.refresh &&
-                                    !is_unwanted(*entry->answer, options)))) {
+    if (is_hit(entry, asks[i].options)) {
       known[i] = as_found(*entry);
       continue;
     }
-    Error miss{ErrorCode::cache_only_miss, "not remembered", {}, {}, {}};
-    if (entry && options.serve_stale && !options.refresh && !is_unwanted(*entry->answer, options) &&
-        entry->stale_left > milliseconds{0})
-      known[i] = as_stale(*entry, std::move(miss));
-    else
-      known[i] = failed(std::move(miss));
-    if (!rules_.places) continue;
-    if (auto canonical = normalizer().normalize(asks[i].query.view())) {
-      questions.push_back(place_questions(*canonical));
-      asking.push_back(i);
-    }
-  }
-  if (questions.empty()) return known;
-  auto hits = parts_.store.find_places(questions, deadline);
-  for (std::size_t q = 0; q < asking.size(); ++q) {
-    const std::size_t i = asking[q];
-    if (!hits) {
-      known[i] = failed(hits.error());
+    Subject subject = subject_of(asks[i], asks[i].query);
+    subject.cache_only = true;
+    Request request(rules_, std::move(subject));
+    if (std::holds_alternative<act::Done>(request.begin(entry, now))) {
+      known[i] = share_of(request.ending(), asks[i].options, false, now);
       continue;
     }
-    if (!(*hits)[q] && !rules_.chain.empty()) continue;
-    Answer answer = judge(answer_of((*hits)[q]), asks[i].query.country, rules_.accept);
-    if (answer.kind != AnswerKind::match && !rules_.chain.empty()) continue;
-    known[i] = Resolved{};
-    known[i].answer = std::make_shared<const Answer>(std::move(answer));
-    known[i].source = AnswerSource::places;
-    known[i].keep = kOwnDataKeep;
+    auto canonical = normalizer().normalize(asks[i].query.view());
+    questions.push_back(canonical ? place_questions(*canonical) : std::vector<Key>{});
+    asking.push_back({i, std::move(request)});
+  }
+  auto hits = parts_.store.find_places(questions, deadline);
+  for (std::size_t q = 0; q < asking.size(); ++q) {
+    auto& [i, request] = asking[q];
+    (void)request.places_said(hits ? Result<std::optional<PlaceHit>>((*hits)[q])
+                                   : Result<std::optional<PlaceHit>>(fail(hits.error())));
+    known[i] = share_of(request.ending(), asks[i].options, false, now);
   }
   return known;
 }
@@ -969,8 +972,15 @@ RequestRules rules_of(const std::vector<std::shared_ptr<Provider>>& chain,
                       const LifeConfig& life,
                       const AcceptConfig& accept,
                       const ResolverOptions& options,
-                      const OwnerId& owner) {
+                      const OwnerId& owner,
+                      const ChainOrders& orders) {
   RequestRules rules;
+  rules.countries = orders.countries;
+  if (orders.standard) {
+    rules.standard = *orders.standard;
+  } else {
+    for (std::size_t step = 0; step < chain.size(); ++step) rules.standard.steps.push_back(step);
+  }
   for (const auto& provider : chain) {
     const ProviderTraits& traits = provider->traits();
     rules.chain.push_back({traits.name,

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -40,6 +41,12 @@ struct ResolverOptions {
   std::optional<double> rate_per_s;
 };
 
+/// Which of the providers are asked, where not all of them in order.
+struct ChainOrders {
+  std::optional<ChainOrder> standard;  // indices into the providers; empty: all, and no places
+  std::map<Country, ChainOrder> countries;
+};
+
 struct ResolverParts {
   Store& store;
   MemoryTier& memory;
@@ -52,14 +59,16 @@ struct ResolverParts {
   LifeConfig life;
   AcceptConfig accept;
   ResolverOptions options;
+  ChainOrders orders = {};
 };
 
-/// What the request machine is told of all this; without `places`.
+/// What the request machine is told of all this.
 RequestRules rules_of(const std::vector<std::shared_ptr<Provider>>& chain,
                       const LifeConfig& life,
                       const AcceptConfig& accept,
                       const ResolverOptions& options,
-                      const OwnerId& owner);
+                      const OwnerId& owner,
+                      const ChainOrders& orders);
 
 /// All parts outlive the resolver. Its destructor starts no calls any more and waits for those
 /// under way.

@@ -42,6 +42,11 @@ Error provider_error(ErrorCode code, const std::string& provider, const std::str
   return error;
 }
 
+const ChainOrder& order_for(const RequestRules& rules, Country country) {
+  const auto own = rules.countries.find(country);
+  return own == rules.countries.end() ? rules.standard : own->second;
+}
+
 Error late_error() {
   return {ErrorCode::deadline_exceeded,
           "no answer before the deadline; it may be there next time",
@@ -72,14 +77,16 @@ Resolved as_stale(const Found& found, std::optional<Error> why) {
 }
 
 Request::Request(const RequestRules& rules, Subject subject)
-    : rules_(rules), subject_(std::move(subject)) {
+    : rules_(rules),
+      subject_(std::move(subject)),
+      order_(order_for(rules, subject_.query.country)) {
   GEONCE_EXPECTS(rules.chain.size() <= 32);
-  for (std::size_t i = 0; i < rules_.chain.size(); ++i) {
-    const auto& countries = rules_.chain[i].countries;
+  for (const std::size_t step : order_.steps) {
+    const auto& countries = rules_.chain[step].countries;
     // Without a country the operator's choice of chain says where the addresses are.
     if (countries.empty() || !subject_.query.country.is_known() ||
         std::find(countries.begin(), countries.end(), subject_.query.country) != countries.end())
-      applicable_ |= bit(i);
+      applicable_ |= bit(step);
   }
 }
 
@@ -105,7 +112,7 @@ Action Request::begin(std::optional<Found> found, Mono asked) {
     }
   }
   has_begun_ = true;
-  if (rules_.places) return act::Places{};
+  if (order_.places) return act::Places{};
   return places_said(std::optional<PlaceHit>{});
 }
 
@@ -126,7 +133,7 @@ void Request::resume(const OpenIntent& open, std::size_t step, bool bulk) {
 Action Request::places_said(Result<std::optional<PlaceHit>> hit) {
   if (!hit) return end(std::move(hit.error()));
   const bool is_last = applicable_ == 0;
-  if (rules_.places && (*hit || (is_last && rules_.chain.empty()))) {
+  if (order_.places && (*hit || order_.steps.empty())) {
     Answer answer = judge(answer_of(*hit), subject_.query.country, rules_.accept);
     if (answer.kind == AnswerKind::match || is_last) {
       ending_.resolved.answer = std::make_shared<const Answer>(std::move(answer));
@@ -169,12 +176,18 @@ Action Request::end(Error error) {
   return act::Done{};
 }
 
+/// Who can still be asked, from that place in the order on.
 std::vector<std::size_t> Request::open_steps(std::size_t from) const {
   const Mask open = applicable_ & ~(answered_ | down_ | hopeless_);
   std::vector<std::size_t> steps;
-  for (std::size_t i = from; i < rules_.chain.size(); ++i)
-    if ((open & bit(i)) != 0) steps.push_back(i);
+  for (std::size_t i = from; i < order_.steps.size(); ++i)
+    if ((open & bit(order_.steps[i])) != 0) steps.push_back(order_.steps[i]);
   return steps;
+}
+
+std::size_t Request::place_in_order() const {
+  const auto at = std::find(order_.steps.begin(), order_.steps.end(), step());
+  return static_cast<std::size_t>(at - order_.steps.begin());
 }
 
 Action Request::ask_admission(bool holding, std::size_t from) {
@@ -389,7 +402,7 @@ Action Request::took_answer(Outcome outcome) {
     said_no_ |= bit(now);
     // With one provider the key's own entry says it.
     const Life life = life_of_answer(answer, now);
-    if (rules_.chain.size() > 1 && life.erase > milliseconds{0}) last_no_match_for_ = life.fresh;
+    if (order_.steps.size() > 1 && life.erase > milliseconds{0}) last_no_match_for_ = life.fresh;
   }
   answered_ |= bit(now);
   answer = keep_allowed(judge(std::move(answer), subject_.query.country, rules_.accept),
@@ -450,7 +463,7 @@ Action Request::was_unsent(Unsent why, Error error) {
 /// The next provider under the same claim, or the same one once more; else the end of the chain.
 Action Request::go_on(bool ask_again) {
   if (!ask_again) rechecks_ = 0;
-  return ask_admission(true, ask_again ? step() : step() + 1);
+  return ask_admission(true, ask_again ? place_in_order() : place_in_order() + 1);
 }
 
 /// Notes the last call. `steps` may be asked next; none: the claim only stays open for its end.

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,10 +35,17 @@ struct ChainStep {
   milliseconds single_timeout{8'000}, bulk_timeout{60'000};  // a call is cut there
 };
 
+/// Who is asked, in order.
+struct ChainOrder {
+  std::vector<std::size_t> steps;  // indices of paid providers
+  bool places = false;             // the user's own points first: they are free
+};
+
 /// What all requests of a process have in common. Outlives them.
 struct RequestRules {
-  std::vector<ChainStep> chain;  // paid providers in order, at most 32
-  bool places = false;           // the user's own points are asked first: they are free
+  std::vector<ChainStep> chain;  // every paid provider, at most 32
+  ChainOrder standard;           // for addresses of a country that has no order of its own
+  std::map<Country, ChainOrder> countries;  // … and for those that have
   LifeConfig life;
   AcceptConfig accept;
   OwnerId owner;
@@ -206,6 +214,7 @@ class Request {
   [[nodiscard]] bool serves(const Found& found) const;
   [[nodiscard]] bool has_answer() const;
   [[nodiscard]] std::vector<std::size_t> open_steps(std::size_t from) const;
+  [[nodiscard]] std::size_t place_in_order() const;
   [[nodiscard]] std::size_t step() const { return chain_.steps[position_]; }
   [[nodiscard]] const ChainStep& provider() const { return rules_.chain[step()]; }
   [[nodiscard]] Chain chain_of(std::vector<std::size_t> steps) const;
@@ -235,6 +244,7 @@ class Request {
 
   const RequestRules& rules_;
   Subject subject_;
+  const ChainOrder& order_;
   Ending ending_;
   bool ended_ = false;
   bool redundant_ = false;

@@ -50,6 +50,7 @@ class Lane : public testing::Test {
   RequestRules rules_ = [] {
     RequestRules rules;
     rules.chain.emplace_back();
+    rules.standard.steps = {0};
     return rules;
   }();
   std::uint8_t made_ = 0;

@@ -17,10 +17,12 @@ class Request : public testing::Test {
 
   void with_chain(const std::vector<std::string>& names) {
     rules_.chain.clear();
+    rules_.standard.steps.clear();
     for (const auto& name : names) {
       ChainStep step;
       step.name = name;
       step.terms.keep = Terms::Keep::unlimited;
+      rules_.standard.steps.push_back(rules_.chain.size());
       rules_.chain.push_back(std::move(step));
     }
   }
@@ -429,6 +431,31 @@ TEST_F(Request, a_claim_lives_as_long_as_its_slowest_provider_may_take) {
   (void)other.begin(std::nullopt, now_);
   admission.bulk = true;
   EXPECT_EQ(std::get<act::Take>(other.admitted(admission)).request.life, 2s + 300s + 4s);
+}
+
+TEST_F(Request, a_country_may_have_an_order_of_its_own) {
+  with_chain({"alpha", "beta", "gamma"});
+  rules_.countries[Country('F', 'R')].steps = {2, 0};
+  subject_.query.country = Country('F', 'R');
+  auto request = make();
+  EXPECT_THAT(std::get<act::Admit>(request.begin(std::nullopt, now_)).steps, ElementsAre(2, 0));
+  (void)request.admitted(all({2, 0}));
+  (void)request.was_taken(verdict(Taken::Verdict::send, 0), now_, now());
+  const auto next =
+      std::get<act::Admit>(request.was_answered(outcome(OutcomeKind::no_match), false));
+  EXPECT_THAT(next.steps, ElementsAre(0)) << "alpha is behind gamma here";
+  (void)request.admitted(all({0}));
+  Advanced on;
+  on.verdict = Advanced::Verdict::send;
+  on.step = 1;
+  (void)request.was_advanced(on, now_, now());
+  const auto commit =
+      std::get<act::Commit>(request.was_answered(outcome(OutcomeKind::no_match), false));
+  EXPECT_GT(commit.request.life.erase, 0ms) << "the whole chain of that country has said so";
+
+  subject_.query.country = Country('U', 'S');
+  auto other = make();
+  EXPECT_THAT(std::get<act::Admit>(other.begin(std::nullopt, now_)).steps, ElementsAre(0, 1, 2));
 }
 
 TEST_F(Request, waits_differ_between_processes) {
