@@ -125,7 +125,8 @@ bool NorthAmericanGrammar::may_be_postcode(std::size_t i, Range range) const {
 /// Takes the postcode that ends the range; returns where it begins, `range.last` when there is
 /// none.
 std::size_t NorthAmericanGrammar::take_postcode(Range range, LastLine& line) const {
-  const auto [first, last] = range;
+  const std::size_t first = range.first;
+  const std::size_t last = range.last;
   if (range.size() < 2) return last;
   const std::size_t i = last - 1;
   const auto text = tokens_->view(i);
@@ -168,6 +169,10 @@ std::size_t NorthAmericanGrammar::take_postcode(Range range, LastLine& line) con
   if (text.size() == 4 && !(*tokens_)[i].after_break && (*tokens_)[i - 1].is_number() &&
       (*tokens_)[i - 1].size() == 5 && may_be_postcode(i - 1, range))
     return take(tokens_->view(i - 1), text, i - 1);
+  if (text.size() == 4 && range.size() >= 4 && tokens_->view(i - 1) == "-" &&
+      !(*tokens_)[i].after_break && (*tokens_)[i - 2].is_number() &&
+      (*tokens_)[i - 2].size() == 5 && may_be_postcode(i - 2, range))
+    return take(tokens_->view(i - 2), text, i - 2);
   return last;
 }
 
@@ -244,7 +249,8 @@ bool NorthAmericanGrammar::leaves_a_town(Range range) {
 
 /// Takes the state that ends the range; returns where it begins, `range.last` when there is none.
 std::size_t NorthAmericanGrammar::take_admin(Range range, bool postcode_follows, LastLine& line) {
-  const auto [first, last] = range;
+  const std::size_t first = range.first;
+  const std::size_t last = range.last;
   if (range.empty()) return last;
   std::string_view code;
   bool name = false;
@@ -282,7 +288,8 @@ void NorthAmericanGrammar::take_last_line(Range range, LastLine& line) {
   line.admin = {};
   line.postcode.clear();
   line.full_postcode.clear();
-  const auto [first, last] = range;
+  const std::size_t first = range.first;
+  const std::size_t last = range.last;
   line.end = take_postcode(range, line);
   const bool has_postcode = line.end != last;
   line.end = take_admin({first, line.end}, has_postcode, line);
@@ -431,7 +438,8 @@ bool NorthAmericanGrammar::trailing(std::size_t index, bool town_known) {
 /// begins, the town.
 bool NorthAmericanGrammar::street_line(
     Range range, bool has_house, bool town_wanted, bool closed, bool more_follows) {
-  const auto [first, last] = range;
+  const std::size_t first = range.first;
+  const std::size_t last = range.last;
   for (std::size_t i = first + 1; i < last; ++i) {
     const Word& word = rules_.word(i);
     const bool behind_type = rules_.word(i - 1).is_type() || rules_.word(i - 1).is_direction() ||

@@ -152,7 +152,8 @@ bool is_highway_number(std::string_view text) {
 // ---------------------------------------------------------------------------------------- house
 
 std::size_t StreetRules::house(Range range, std::string* out) const {
-  const auto [first, last] = range;
+  const std::size_t first = range.first;
+  const std::size_t last = range.last;
   if (range.size() < 2) return first;
   const auto text = view(first);
   // `27.5 Rd`, `5 Ave`: a number and a type are a road.
@@ -187,7 +188,7 @@ std::size_t StreetRules::house(Range range, std::string* out) const {
         next == "mile" || token(first + 1).after_hyphen ||
         (spelt.number > 1 && next.back() == 's') || !is_plain_word(first + 1))
       return first;
-    bool typed = false;
+    bool typed = spelt.number == 1 && word(last - 1).is_type();
     for (std::size_t i = first + 2; i < last; ++i) typed = typed || word(i).is_strong_type();
     if (!typed) return first;
     if (out == nullptr) return first + 1;
@@ -360,7 +361,8 @@ bool StreetRules::is_bare_unit(Range range) const {
 }
 
 std::size_t StreetRules::box(Range range, std::string& out) const {
-  const auto [first, last] = range;
+  const std::size_t first = range.first;
+  const std::size_t last = range.last;
   if (range.empty() || !(word(first).opens_box || token(first).has_digit())) return first;
   std::size_t i = first;
   const auto is = [&](std::size_t at, std::string_view text) {
@@ -576,8 +578,7 @@ StreetRules::Highway StreetRules::highway_class(std::size_t i, std::size_t last)
   if (text == "ranch" && road_at(i + 1)) return numbered("rr", i + 2);
   if (text == "rr") return numbered("rr", i + 1);
   if (one_of(text, {"twp", "township"})) {
-    if (road_at(i + 1)) return numbered("twp", i + 2);
-    return text == "twp" ? numbered("twp", i + 1) : Highway{};
+    return road_at(i + 1) ? numbered("twp rd", i + 2) : Highway{};
   }
   if (highway_at(i)) return numbered("hwy", i + 1);
   if (route_at(i)) return numbered("rt", i + 1);
@@ -596,7 +597,8 @@ StreetRules::Highway StreetRules::highway_class(std::size_t i, std::size_t last)
 }
 
 std::size_t StreetRules::highway(Range range, std::string* out) const {
-  const auto [first, last] = range;
+  const std::size_t first = range.first;
+  const std::size_t last = range.last;
   // Nothing of the kind can stand more than three words behind the beginning.
   bool possible = false;
   for (std::size_t i = first; i < std::min(last, first + 4); ++i)
@@ -633,7 +635,7 @@ std::size_t StreetRules::highway(Range range, std::string* out) const {
 
 /// Utah's 310 S 750 E: `S 750 E` is the road.
 std::size_t StreetRules::grid_end(Range range) const {
-  const auto [first, last] = range;
+  const std::size_t first = range.first;
   if (range.size() < 3 || !word(first).is_direction() || !token(first + 1).is_number() ||
       !word(first + 2).is_direction())
     return first;
@@ -642,7 +644,7 @@ std::size_t StreetRules::grid_end(Range range) const {
 
 /// Avenue B, Road 68, Calle 5: the end of the pair.
 std::size_t StreetRules::front_type_end(Range range) const {
-  const auto [first, last] = range;
+  const std::size_t first = range.first;
   if (range.size() < 2 || token(first + 1).after_break) return first;
   const bool letter = is_single_letter(first + 1);
   const bool number = token(first + 1).is_number();
@@ -660,7 +662,8 @@ bool StreetRules::is_saint(std::size_t i, Range name) const {
 }
 
 void StreetRules::name(Range range, bool typed, std::string& out) const {
-  const auto [first, last] = range;
+  const std::size_t first = range.first;
+  const std::size_t last = range.last;
   const auto append_ordinal = [&out](std::string_view digits) {
     append_word(out, digits);
     out += ordinal_suffix(digits);
@@ -691,7 +694,8 @@ void StreetRules::name(Range range, bool typed, std::string& out) const {
 
 /// boul. des Pins Ouest: the type and direction of French Canada.
 bool StreetRules::french(Range range, std::string& out) const {
-  const auto [first, last] = range;
+  const std::size_t first = range.first;
+  const std::size_t last = range.last;
   if (!canada_ || range.size() < 2) return false;
   const auto type = french_type(view(first));
   if (type.empty() || word(last - 1).is_strong_type()) return false;
@@ -723,7 +727,8 @@ bool StreetRules::french(Range range, std::string& out) const {
 
 /// Avenue B, Avenue of the Americas, Calle del Sol, Avenida Ponce.
 bool StreetRules::type_in_front(Range range, std::string& out) const {
-  const auto [first, last] = range;
+  const std::size_t first = range.first;
+  const std::size_t last = range.last;
   if (range.size() < 2) return false;
   const auto head = view(first);
   if (front_type_end(range) == last ||
@@ -777,9 +782,11 @@ void StreetRules::road(Range range, std::string& out) {
     const std::size_t left = last - first - behind.count;
     const auto& before = left == 0 ? word(first) : word(last - behind.count - 1);
     const bool after_type = left >= 2 && before.is_type();
+    // Central NE: no name ends like that. A lone N, S, E, W may be a letter.
+    const bool two_ways = left >= 1 && behind.code.size() == 2 && !word(first).is_direction();
     const bool after_whole_name =
-        left == 1 &&
-        (view(first) == "broadway" || token(first).is_number() || is_ordinal_number(view(first)));
+        two_ways || (left == 1 && (view(first) == "broadway" || token(first).is_number() ||
+                                   is_ordinal_number(view(first))));
     if (after_type || after_whole_name) {
       last -= behind.count;
     } else {
@@ -820,7 +827,8 @@ std::size_t StreetRules::behind_type(std::size_t i, std::size_t last, bool& doub
 }
 
 StreetRules::End StreetRules::road_end(Range range, bool more_follows, std::size_t& end) const {
-  const auto [first, last] = range;
+  const std::size_t first = range.first;
+  const std::size_t last = range.last;
   bool doubtful = false;
   const auto found = [&](std::size_t at) {
     end = behind_type(at, last, doubtful);

@@ -1,11 +1,38 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
 
 #include "core/error.h"
 #include "core/normalize.h"
+
+/// The same bytes as fields, one a line.
+inline void probe_fields(geonce::Normalizer& normalizer, const geonce::QueryView& text) {
+  using namespace geonce;
+  QueryView query;
+  query.country = text.country;
+  std::string_view rest = text.text;
+  for (auto* field : {&query.road,
+                      &query.city,
+                      &query.house_number,
+                      &query.unit,
+                      &query.state,
+                      &query.postcode,
+                      &query.po_box,
+                      &query.suburb,
+                      &query.house,
+                      &query.text}) {
+    const auto end = std::min(rest.find('\n'), rest.size());
+    *field = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  const auto read = normalizer.normalize(query);
+  if (!read) return;
+  const auto parsed = parse_pre_image(pre_image(*read));
+  GEONCE_EXPECTS(parsed.has_value() && *parsed == *read);
+}
 
 /// What has to hold for any bytes whatever: no crash, a pre-image that parses back, and a canonical
 /// line that reads back as itself. The first byte picks the country. Stops the process when broken.
@@ -32,6 +59,7 @@ inline void probe_normalizer(std::string_view bytes) {
   QueryView query;
   query.country = kCountries[static_cast<unsigned char>(bytes[0]) % kCountries.size()];
   query.text = bytes.substr(1);
+  probe_fields(normalizer, query);
   const auto once = normalizer.normalize(query);
   if (!once) return;
   const auto keyed = normalizer.key(query);

@@ -351,7 +351,7 @@ TEST(NormalizerProperty, words_in_any_order_do_not_break_it) {
     std::string bytes(1, static_cast<char>(dice.one_in(2) ? 0 : dice.below(16)));
     for (std::size_t count = 1 + dice.below(12); count > 0; --count) {
       bytes += dice.pick(kWords);
-      if (!dice.one_in(8)) bytes += ' ';
+      if (!dice.one_in(8)) bytes += dice.one_in(6) ? '\n' : ' ';
     }
     probe_normalizer(bytes);
   }
