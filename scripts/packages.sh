@@ -7,7 +7,7 @@ set -euo pipefail
 build=(
   ca-certificates ccache cmake g++ git mold ninja-build pkg-config
   libboost-json1.81-dev libcli11-dev libcurl4-openssl-dev libexpected-dev libfmt-dev libicu-dev
-  libspdlog-dev libsqlite3-dev libssl-dev libtomlplusplus-dev
+  libsqlite3-dev libssl-dev libtomlplusplus-dev
 )
 tests=(
   clang-format-14 clang-tidy-14 libgmock-dev libgtest-dev pandoc python3 python3-pytest zlib1g-dev

@@ -19,12 +19,6 @@
 
 namespace geonce {
 
-/// `[log]`
-struct LogConfig {
-  std::string level = "warn";   // trace, debug, info, warn, error, off
-  std::string format = "text";  // text, json
-};
-
 /// `[memory]`
 struct MemoryConfig {
   std::int64_t max_mib = 32;
@@ -103,7 +97,6 @@ struct BatchConfig {
 struct Config {
   std::filesystem::path store;  // the embedded store's file
   std::filesystem::path specs;  // a folder of own provider files; empty: none
-  LogConfig log;
   MemoryConfig memory;
   ChainConfig chain;
   std::map<std::string, ProviderConfig> providers;

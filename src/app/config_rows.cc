@@ -45,15 +45,6 @@ const std::vector<ConfigRow>& config_rows() {
        .doc =
            "Folder of provider files of your own; one with a built-in name replaces the built-in."},
 
-      {.path = "log.level",
-       .at = GEONCE_AT(log.level),
-       .doc = "What is written to stderr.",
-       .words = {"trace", "debug", "info", "warn", "error", "off"}},
-      {.path = "log.format",
-       .at = GEONCE_AT(log.format),
-       .doc = "One line of text, or one JSON object, per message.",
-       .words = {"text", "json"}},
-
       {.path = "memory.max_mib",
        .at = GEONCE_AT(memory.max_mib),
        .doc = "Size of the cache in this process, all overhead counted.",
