@@ -12,6 +12,7 @@
 #include "ledger/spool.h"
 #include "providers/engine.h"
 #include "providers/spec.h"
+#include "resolver/adopt.h"
 #include "resolver/live.h"
 #include "tiers/memory_tier.h"
 
@@ -83,17 +84,55 @@ Result<std::shared_ptr<Provider>> make(const std::string& name,
   return std::shared_ptr<Provider>(std::move(*provider));
 }
 
-Result<std::vector<std::shared_ptr<Provider>>> make_chain(const Config& config, HttpClient& http) {
+/// Every provider that any chain names, once, and in which order each chain asks them.
+struct Chains {
+  std::vector<std::shared_ptr<Provider>> providers;
+  ChainOrders orders;
+};
+
+Result<Chains> make_chains(const Config& config, HttpClient& http) {
   auto specs = load_specs(config.specs);
   if (!specs) return fail(specs.error());
-  std::vector<std::shared_ptr<Provider>> chain;
-  for (const std::string& name : config.chain.standard) {
-    if (name == kPlaces) continue;
-    auto provider = make(name, *specs, config, http);
-    if (!provider) return fail(provider.error());
-    chain.push_back(std::move(*provider));
+  Chains chains;
+  std::map<std::string, std::size_t> made;
+  const auto order_of = [&](const std::vector<std::string>& names) -> Result<ChainOrder> {
+    ChainOrder order;
+    for (const std::string& name : names) {
+      if (name == kPlaces) {
+        order.places = true;
+        continue;
+      }
+      if (!made.contains(name)) {
+        auto provider = make(name, *specs, config, http);
+        if (!provider) return fail(provider.error());
+        made[name] = chains.providers.size();
+        chains.providers.push_back(std::move(*provider));
+      }
+      order.steps.push_back(made[name]);
+    }
+    return order;
+  };
+  auto standard = order_of(config.chain.standard);
+  if (!standard) return fail(standard.error());
+  chains.orders.standard = std::move(*standard);
+  for (const auto& [country, names] : config.chain.countries) {
+    auto order = order_of(names);
+    if (!order) return fail(order.error());
+    chains.orders.countries[country] = std::move(*order);
   }
-  return chain;
+  return chains;
+}
+
+ResolverOptions options_of(const Config& config) {
+  ResolverOptions options;
+  options.send_window = config.resolver.send_window;
+  options.margin = config.resolver.margin;
+  options.max_unknown = config.resolver.takeover == Takeover::never
+                            ? -1
+                            : static_cast<int>(config.resolver.max_unknown_retries);
+  options.cool_down = config.resolver.cool_down;
+  options.bulk_size = static_cast<std::size_t>(config.resolver.bulk_size);
+  return options;
 }
 
 class LiveEngine final : public Engine {
@@ -109,7 +148,8 @@ class LiveEngine final : public Engine {
   Clock& clock() override { return system_clock(); }
   [[nodiscard]] std::vector<ProviderTraits> chain() const override {
     std::vector<ProviderTraits> traits;
-    for (const auto& provider : chain_) traits.push_back(provider->traits());
+    for (const std::size_t step : chains_.orders.standard->steps)
+      traits.push_back(chains_.providers[step]->traits());
     return traits;
   }
   [[nodiscard]] std::string takeover_note() const override { return takeover_note_; }
@@ -119,39 +159,55 @@ class LiveEngine final : public Engine {
     auto http = open_http_client("geonce/" GEONCE_VERSION);
     if (!http) return fail(http.error());
     http_ = std::move(*http);
-    auto chain = make_chain(config, *http_);
-    if (!chain) return fail(chain.error());
-    chain_ = std::move(*chain);
-    const auto& names = config.chain.standard;
-    const bool places = std::find(names.begin(), names.end(), kPlaces) != names.end();
+    auto chains = make_chains(config, *http_);
+    if (!chains) return fail(chains.error());
+    chains_ = std::move(*chains);
     auto store = open_store(config, true);
     if (!store) return fail(store.error());
     store_ = std::move(*store);
     memory_ =
         open_memory_tier(static_cast<std::size_t>(config.memory.max_mib) << 20U, system_clock());
+    const ResolverOptions options = options_of(config);
+    if (auto adopted = take_over(config, options); !adopted) return adopted;
     const OwnerId owner = make_uuid(system_clock());
     auto spool = open_spool(spool_folder(config), owner, config.spool.sync);
     if (!spool) return fail(spool.error());
     spool_ = std::move(*spool);
 
-    ResolverOptions options;
-    options.send_window = config.resolver.send_window;
-    options.margin = config.resolver.margin;
-    options.max_unknown = config.resolver.takeover == Takeover::never
-                              ? -1
-                              : static_cast<int>(config.resolver.max_unknown_retries);
-    options.cool_down = config.resolver.cool_down;
-    options.bulk_size = static_cast<std::size_t>(config.resolver.bulk_size);
     resolver_ = open_resolver({*store_,
                                *memory_,
                                *spool_,
                                system_clock(),
                                owner,
-                               chain_,
-                               places,
+                               chains_.providers,
+                               false,
                                config.life,
                                config.accept,
-                               options});
+                               options,
+                               chains_.orders});
+    return {};
+  }
+
+  Result<void> take_over(const Config& config, const ResolverOptions& options) {
+    const auto adopted =
+        adopt(spool_folder(config),
+              {*store_, system_clock(), chains_.providers, config.life, config.accept, options, chains_.orders});
+    // An answer of a provider that is no longer in the chain waits for a run that has it again.
+    if (!adopted && adopted.error().code != ErrorCode::no_provider) return fail(adopted.error());
+    if (!adopted) {
+      takeover_note_ = adopted.error().message;
+      return {};
+    }
+    if (adopted->spools > 0)
+      takeover_note_ = fmt::format(
+          "took over from {} killed runs: {} answers they had received, {} calls whose answers are "
+          "lost, {} that were "
+          "never sent",
+          adopted->spools,
+          adopted->answered + adopted->refused,
+          adopted->unknown,
+          adopted->voided);
+    for (const std::string& note : adopted->notes) takeover_note_ += "\n" + note;
     return {};
   }
 
@@ -160,7 +216,7 @@ class LiveEngine final : public Engine {
   std::unique_ptr<MemoryTier> memory_;
   std::unique_ptr<Spool> spool_;
   std::unique_ptr<HttpClient> http_;
-  std::vector<std::shared_ptr<Provider>> chain_;
+  Chains chains_;
   std::unique_ptr<Resolver> resolver_;
   std::string takeover_note_;
 };
@@ -183,6 +239,8 @@ Result<std::unique_ptr<Store>> open_store(const Config& config, bool create) {
   }
   SqliteOptions options;
   options.path = config.store.string();
+  options.cache_bytes = std::size_t{4}
+                        << 20U;  // the system caches the file; this is per connection
   options.create = create;
   return open_sqlite_store(options);
 }
@@ -194,10 +252,10 @@ Result<std::unique_ptr<Engine>> open_engine(const Config& config) {
 Result<std::vector<ProviderTraits>> examine_chain(const Config& config) {
   auto http = open_http_client("geonce/" GEONCE_VERSION);
   if (!http) return fail(http.error());
-  const auto chain = make_chain(config, **http);
-  if (!chain) return fail(chain.error());
+  const auto chains = make_chains(config, **http);
+  if (!chains) return fail(chains.error());
   std::vector<ProviderTraits> traits;
-  for (const auto& provider : *chain) traits.push_back(provider->traits());
+  for (const auto& provider : chains->providers) traits.push_back(provider->traits());
   return traits;
 }
 
