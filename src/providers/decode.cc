@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <boost/json.hpp>
 
@@ -361,17 +362,6 @@ std::string text_at(const std::optional<Pointer>& at, const json::value& item) {
   return value != nullptr ? scalar_text(*value).value_or("") : "";
 }
 
-/// The first step of each pointer that coordinates and references need.
-std::vector<std::string> needed_columns(const Bulk& bulk) {
-  std::vector<std::string> names;
-  const auto need = [&](const Pointer& at) { names.push_back(at.text().substr(1)); };
-  need(*bulk.ref);
-  for (const Pointer& at : bulk.reading->lat) need(at);
-  for (const Pointer& at : bulk.reading->lon) need(at);
-  if (bulk.reading->lon_lat) need(*bulk.reading->lon_lat);
-  return names;
-}
-
 void read_csv_items(const Bulk& bulk, Items& items) {
   auto table = parse_csv(items.text);
   if (!table || table->empty()) {
@@ -382,8 +372,9 @@ void read_csv_items(const Bulk& bulk, Items& items) {
   const Cells names = has_header ? table->front() : bulk.answer_columns;
   if (has_header) {
     table->erase(table->begin());
-    for (const auto& name : needed_columns(bulk))
-      if (std::ranges::find(names, name) == names.end()) {  // the file came back as it went
+    for (const Pointer& at : needed_places(bulk))
+      if (std::ranges::find(names, at.text().substr(1)) ==
+          names.end()) {  // the file came back as it went
         items.unreadable = "the answer lacks the result columns";
         return;
       }
@@ -562,9 +553,12 @@ BulkContents look_into_bulk(const Spec& spec, const HttpResponse& response) {
   const Reader reader(spec, response, spec.prices.bulk);
   BulkContents contents;
   contents.refusal = refusal_of(spec, reader, response, items);
+  std::unordered_set<std::string> seen;
   for (const auto& item : items.list)
-    if (std::ranges::find(contents.refs, item.ref) == contents.refs.end() || item.ref.empty())
-      contents.refs.push_back(items.is_keyed ? item.ref : "");
+    if (!items.is_keyed)
+      contents.refs.emplace_back();
+    else if (seen.insert(item.ref).second)
+      contents.refs.push_back(item.ref);
   return contents;
 }
 

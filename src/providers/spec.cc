@@ -763,6 +763,11 @@ void read_bulk_answer(Table& table, Table& rules, Bulk& bulk) {
   if (bulk.answer_is_csv && (!bulk.ref || !bulk.reading || !bulk.items.empty()))
     table.file().wrong(
         table.at(), "{}: a CSV answer wants ref and coordinates, and has no items", table.where());
+  if (bulk.answer_is_csv && bulk.ref && bulk.reading)
+    for (const Pointer& at : needed_places(bulk))
+      if (at.text().size() < 2 || at.text().find('/', 1) != std::string::npos)
+        table.file().wrong(
+            table.at(), "{}: \"{}\" is no column; one is written /name", table.where(), at.text());
   if (!bulk.answer_is_csv && !bulk.answer_columns.empty())
     table.file().wrong(table.at(), "{} is of CSV answers only", table.path("columns"));
   if (!bulk.answer_is_csv && bulk.items.empty())
@@ -952,6 +957,15 @@ Result<std::string> read_file(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+std::vector<Pointer> needed_places(const Bulk& bulk) {
+  std::vector<Pointer> places{*bulk.ref};
+  const Reading& reading = *bulk.reading;
+  places.insert(places.end(), reading.lat.begin(), reading.lat.end());
+  places.insert(places.end(), reading.lon.begin(), reading.lon.end());
+  if (reading.lon_lat) places.push_back(*reading.lon_lat);
+  return places;
+}
 
 Result<Spec> parse_spec(std::string_view toml, std::string_view origin) {
   File file(origin);

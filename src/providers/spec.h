@@ -108,6 +108,9 @@ struct Bulk {
   std::optional<Reading> reading;  // absent: items are read as single answers are
 };
 
+/// Where the reference and the coordinates of an item stand that is read in its own way.
+std::vector<Pointer> needed_places(const Bulk& bulk);
+
 struct Prices {
   Money single, bulk;
   std::vector<OutcomeKind> bills{
