@@ -107,13 +107,14 @@ struct Normalizer::State {
   Canonical out;
   Canonical again;    // what the line of `out` reads as
   std::string bytes;  // the pre-image
+  Country rules_country;
+  bool rules_known = false;  // the next two are those of rules_country
+  Diacritics diacritics = Diacritics::keep;
+  TokenRules rules;
 
   Result<void> run(const QueryView& query);
   Result<void> read(const QueryView& query, Country country);
-  Result<void> read_field(std::string_view field,
-                          Diacritics diacritics,
-                          TokenRules rules,
-                          Range& range);
+  Result<void> read_field(std::string_view field, Range& range);
   Result<Country> take_country(Reading& reading, Country hint);
   [[nodiscard]] Country named(std::string_view name);
   void free_text(Reading& reading, bool parse, Canonical& into);
@@ -121,10 +122,7 @@ struct Normalizer::State {
   void settle();
 };
 
-Result<void> Normalizer::State::read_field(std::string_view field,
-                                           Diacritics diacritics,
-                                           TokenRules rules,
-                                           Range& range) {
+Result<void> Normalizer::State::read_field(std::string_view field, Range& range) {
   Tokens& tokens = source.tokens;
   range.first = range.last = tokens.size();
   if (field.empty()) return {};
@@ -137,9 +135,13 @@ Result<void> Normalizer::State::read_field(std::string_view field,
 Result<void> Normalizer::State::read(const QueryView& query, Country country) {
   source.tokens.clear();
   Parts& parts = source.parts;
-  const auto diacritics = diacritics_of(country);
-  const auto rules = token_rules_of(country);
-  if (auto done = read_field(query.text, diacritics, rules, parts.text); !done) return done;
+  if (!rules_known || country != rules_country) {
+    diacritics = diacritics_of(country);
+    rules = token_rules_of(country);
+    rules_country = country;
+    rules_known = true;
+  }
+  if (auto done = read_field(query.text, parts.text); !done) return done;
   const std::array<std::pair<std::string_view, Range*>, 9> fields{
       {{query.house_number, &parts.house_number},
        {query.road, &parts.road},
@@ -151,7 +153,7 @@ Result<void> Normalizer::State::read(const QueryView& query, Country country) {
        {query.po_box, &parts.po_box},
        {query.suburb, &parts.suburb}}};
   for (const auto& [field, range] : fields)
-    if (auto done = read_field(field, diacritics, rules, *range); !done) return done;
+    if (auto done = read_field(field, *range); !done) return done;
   return {};
 }
 
@@ -289,8 +291,11 @@ Result<void> Normalizer::State::run(const QueryView& query) {
     }
   } else {
     free_text(source, true, out);
-    const bool plain_address =
-        NorthAmericanGrammar::speaks_for(country) && north_america.is_plain(out);
+    const bool whole_text =
+        source.parts.text.last == source.tokens.size();  // no country at its end
+    const bool plain_address = NorthAmericanGrammar::speaks_for(country)
+                                   ? north_america.is_plain(out)
+                                   : whole_text && plain.left_as_it_stands();
     if (!plain_address) settle();
   }
   if (const auto nation = nation_of_the_uk(query.country_text); !nation.empty())

@@ -99,6 +99,11 @@ constexpr std::string_view kBoxOpeners =
     "drawer "
     "caller lockbox lock cp c case";
 
+constexpr std::string_view kNumberOwners =
+    "i ih interstate us sr sh cr cth ch crt fm rm rr rt rte route hwy highway highwy hiway hway "
+    "twp loop "
+    "box no number drawer caller";
+
 template <class Deed>
 void each(std::string_view list, char separator, Deed deed) {
   for (std::size_t begin = 0; begin < list.size();) {
@@ -193,6 +198,7 @@ Lexicon::Lexicon() {
   for (std::size_t i = 0; i < std::size(kTens); ++i)
     at(kTens[i].code).number = at(kTens[i].names).ordinal = static_cast<std::uint8_t>(20 + 10 * i);
   each(kHighwayOpeners, ' ', [this](std::string_view text) { at(text).opens_highway = true; });
+  each(kNumberOwners, ' ', [this](std::string_view text) { at(text).owns_number = true; });
   each(kBoxOpeners, ' ', [this](std::string_view text) { at(text).opens_box = true; });
 }
 

@@ -23,6 +23,7 @@ struct Word {
   bool sure_unit = false;      // the unit is one anywhere behind a street
   bool opens_highway = false;  // may begin State Route 9, US 30 …
   bool opens_box = false;      // may begin PO Box 3, RR 2 Box 4 …
+  bool owns_number = false;    // a number behind it is its own, no postcode
 
   [[nodiscard]] bool is_type() const { return !type.empty(); }
   [[nodiscard]] bool is_strong_type() const { return !type.empty() && !in_towns; }

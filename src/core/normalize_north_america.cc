@@ -104,16 +104,9 @@ std::size_t NorthAmericanGrammar::segment_of(std::size_t i, std::size_t first) c
 bool NorthAmericanGrammar::may_be_postcode(std::size_t i, Range range) const {
   if (i == range.first) return false;
   if ((*tokens_)[i].after_break) return true;
-  const auto before = tokens_->view(i - 1);
   const Word& word = rules_.word(i - 1);
-  const bool takes_a_number =
-      word.is_unit()
-          ? word.admin.empty() /* FL 34208 is no floor */
-          : word.type == "hwy" || word.type == "rte" ||
-                one_of(before,
-                       {"i",   "ih",     "interstate", "us",     "sr", "sh",  "cr",   "cth", "ch",
-                        "crt", "fm",     "rm",         "rr",     "rt", "twp", "loop", "#",   "box",
-                        "no",  "number", "drawer",     "caller", "-",  "/",   "&"});
+  const bool takes_a_number = word.owns_number || (*tokens_)[i - 1].kind == Token::marks ||
+                              (word.is_unit() && word.admin.empty());  // but FL 34208 is no floor
   if (takes_a_number) return false;
   if (word.type == "rd" && i >= range.first + 2 &&
       one_of(tokens_->view(i - 2),

@@ -1,5 +1,6 @@
 #include "core/normalize_postcode.h"
 
+#include <algorithm>
 #include <array>
 
 namespace geonce {
@@ -138,20 +139,27 @@ bool may_stand(const Tokens& tokens,
 
 void find_postcode(
     const Tokens& tokens, std::size_t first, std::size_t last, Country country, Postcode& out) {
+  constexpr std::size_t kLongest = 3;      // tokens, with the country's mark
+  constexpr std::size_t kLastLetters = 2;  // 1234 AB is the one form that ends in letters alone
   out.first = out.last = 0;
   out.code.clear();
+  std::array<const Rule*, kRules.size()> rules{};
+  std::size_t count = 0;
+  for (const Rule& rule : kRules)
+    if (applies(rule, country)) rules[count++] = &rule;
+  if (count == 0) return;
   for (std::size_t end = last; end > first; --end) {
-    for (const Rule& rule : kRules) {
-      if (!applies(rule, country)) continue;
-      for (std::size_t length = 3; length >= 1; --length) {
-        if (end - first < length) continue;
+    const auto& token = tokens[end - 1];
+    if (!token.has_digit() && token.size() != kLastLetters) continue;
+    for (std::size_t r = 0; r < count; ++r) {
+      for (std::size_t length = std::min(kLongest, end - first); length >= 1; --length) {
         const std::size_t begin = end - length;
-        if (matches(tokens, begin, end, rule, out.code) &&
-            may_stand(tokens, first, last, begin, end, rule.place)) {
-          out.first = begin;
-          out.last = end;
-          return;
-        }
+        if (!matches(tokens, begin, end, *rules[r], out.code) ||
+            !may_stand(tokens, first, last, begin, end, rules[r]->place))
+          continue;
+        out.first = begin;
+        out.last = end;
+        return;
       }
     }
   }

@@ -613,7 +613,8 @@ std::size_t StreetRules::highway(Range range, std::string* out) const {
     i += before.count;
   }
   auto found = highway_class(i, last);
-  if (found.end == 0 && i < last && !qualifier(view(i)).empty()) {  // Old US 30
+  if (found.end == 0 && i < last && word(i).opens_highway &&
+      !qualifier(view(i)).empty()) {  // Old US 30
     found = highway_class(i + 1, last);
     if (found.end != 0) append_word(text, qualifier(view(i)));
   }
@@ -625,7 +626,8 @@ std::size_t StreetRules::highway(Range range, std::string* out) const {
   append_word(text, found.code);
   append_word(text, found.number);
   i = found.end;
-  while (i < last && !qualifier(view(i)).empty() && !token(i).after_break) {
+  while (i < last && word(i).opens_highway && !token(i).after_break &&
+         !qualifier(view(i)).empty()) {
     append_word(text, qualifier(view(i)));
     ++i;
   }

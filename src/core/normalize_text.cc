@@ -636,6 +636,10 @@ Result<void> TextFolder::fold(std::string_view bytes, Diacritics diacritics, std
     return fail(ErrorCode::invalid_address, "the address is not valid UTF-8");
   bool done = apply(*forms.fold, first, second);
   plainly(second, first);
+  if (done && is_ascii(first)) {  // typographic apostrophes, full width
+    out = first;
+    return {};
+  }
   if (diacritics != Diacritics::keep) {
     done = done && apply(*forms.decompose, first, second);
     without_marks(second, diacritics, first);
