@@ -6,13 +6,6 @@
 
 namespace geonce {
 
-/// Tokens [first, last).
-struct Range {
-  std::size_t first = 0, last = 0;
-  [[nodiscard]] bool empty() const { return first >= last; }
-  [[nodiscard]] std::size_t size() const { return empty() ? 0 : last - first; }
-};
-
 /// Where the parts of one query stand among its tokens.
 struct Parts {
   Range text;  // without the country at its end

@@ -118,21 +118,44 @@ bool applies(const Rule& rule, Country country) {
   return rule.countries.find(country.code()) != std::string_view::npos;
 }
 
-bool may_stand(const Tokens& tokens,
-               std::size_t begin,
-               std::size_t end,
-               std::size_t first,
-               std::size_t last,
-               Place place) {
-  const bool opens = tokens[first].after_break || first == begin;
-  const bool alone = opens && (last == end || tokens[last].after_break);
-  if (place == Place::anywhere) return true;
-  if (alone && last == end && first != begin) return true;
-  if (place == Place::at_the_end) return last == end && first != begin;
-  const bool word_follows = last < end && !tokens[last].after_break && !tokens[last].has_digit();
-  const bool number_before = first > begin && tokens[first - 1].has_digit();
-  const bool marked = !is_digit(tokens.view(first, last).front());  // A-1050
-  return word_follows && first != begin && (opens || number_before || marked);
+/// A number behind one of these is its own.
+bool owns_number(std::string_view word) {
+  constexpr std::array<std::string_view, 22> kOwners{
+      "#",    "no",  "nr",    "num",      "number", "box",     "bag",   "unit",
+      "flat", "apt", "suite", "shop",     "level",  "lot",     "house", "casa",
+      "km",   "cp",  "bp",    "postfach", "boks",   "apartado"};
+  return std::ranges::find(kOwners, word) != kOwners.end();
+}
+
+/// Tokens [first, last) of the text [begin, end) stand where a code of this kind is certain to be
+/// one.
+bool may_stand(
+    const Tokens& tokens, Range text, std::size_t first, std::size_t last, const Rule& rule) {
+  const bool begins_text = first == text.first;
+  const bool ends_text = last == text.last;
+  const bool opens = tokens[first].after_break || begins_text;
+  const bool alone = opens && (ends_text || tokens[last].after_break);
+  const bool word_follows = !ends_text && !tokens[last].after_break && !tokens[last].has_digit();
+  const bool number_before = !begins_text && tokens[first - 1].has_digit();
+  const bool marked =
+      !is_digit(tokens.view(first, last).front()) && is_digit(rule.form[0]);  // A-1050
+  if (!opens && owns_number(tokens.view(first - 1))) return false;
+  switch (rule.place) {
+    case Place::anywhere: {
+      if (rule.form.find_first_of("AX") != std::string_view::npos || marked) return true;
+      if (!begins_text && (alone || (opens && word_follows))) return true;
+      // A number alone in its text is the house's.
+      for (std::size_t i = text.first; i < text.last; ++i)
+        if ((i < first || i >= last) && tokens[i].has_digit()) return true;
+      return false;
+    }
+    case Place::before_town:
+      if (begins_text) return false;
+      return (alone && ends_text) || (word_follows && (opens || number_before || marked));
+    case Place::at_the_end:
+      return ends_text && !begins_text;
+  }
+  return false;
 }
 
 }  // namespace
@@ -155,7 +178,7 @@ void find_postcode(
       for (std::size_t length = std::min(kLongest, end - first); length >= 1; --length) {
         const std::size_t begin = end - length;
         if (!matches(tokens, begin, end, *rules[r], out.code) ||
-            !may_stand(tokens, first, last, begin, end, rules[r]->place))
+            !may_stand(tokens, {first, last}, begin, end, *rules[r]))
           continue;
         out.first = begin;
         out.last = end;

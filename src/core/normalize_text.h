@@ -84,6 +84,13 @@ struct Tokens {
   }
 };
 
+/// Tokens [first, last).
+struct Range {
+  std::size_t first = 0, last = 0;
+  [[nodiscard]] bool empty() const { return first >= last; }
+  [[nodiscard]] std::size_t size() const { return empty() ? 0 : last - first; }
+};
+
 /// How a country writes words; the rest of the token rules hold everywhere.
 struct TokenRules {
   bool splits_elisions = false;     // l'Étoile is two words
