@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -86,13 +86,13 @@ class Loader {
 
   Result<void> read_file(const Path& file) {
     std::ifstream in(file, std::ios::binary);
-    std::stringstream text;
-    if (!in || !(text << in.rdbuf()))
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    if (!in.is_open() || in.bad())
       return fail(
           ErrorCode::invalid_config, "cannot read the configuration file {}", file.string());
     toml::table table;
     try {
-      table = toml::parse(text.view(), file.string());
+      table = toml::parse(text, file.string());
     } catch (const toml::parse_error& error) {
       return fail(ErrorCode::invalid_config,
                   "{}:{}: {}",

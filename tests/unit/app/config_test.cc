@@ -175,6 +175,13 @@ TEST_F(ConfigTest, a_file_that_was_asked_for_has_to_be_there) {
   EXPECT_THAT(error(), HasSubstr("folder"));
 }
 
+TEST_F(ConfigTest, an_empty_file_says_nothing_and_is_no_error) {
+  use("");
+  EXPECT_EQ(error(), "no error");
+  sources_.file = "/dev/null";
+  EXPECT_EQ(error(), "no error");
+}
+
 TEST_F(ConfigTest, what_is_wrong_in_a_file_is_told_with_line_and_what_is_allowed) {
   struct Case {
     const char* text;
