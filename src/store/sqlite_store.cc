@@ -260,25 +260,25 @@ class SqliteStore final : public Store {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& wanted) {
-  GEONCE_EXPECTS(wanted.readers > 0);
+Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options) {
+  GEONCE_EXPECTS(options.readers > 0);
   // Absolute: the working folder may change, and SQLite gives names like ":memory:" a meaning of
   // their own.
-  SqliteOptions options = wanted;
+  SqliteOptions settled = options;
   std::error_code no_working_folder;
-  if (const auto path = std::filesystem::absolute(wanted.path, no_working_folder);
-      !no_working_folder && !wanted.path.empty())
-    options.path = path.string();
+  if (const auto path = std::filesystem::absolute(options.path, no_working_folder);
+      !no_working_folder && !options.path.empty())
+    settled.path = path.string();
   const Clock& clock = options.clock == nullptr ? system_clock() : *options.clock;
-  auto writer = open_sqlite_file(options, clock);
+  auto writer = open_sqlite_file(settled, clock);
   if (!writer) return fail(writer.error());
   std::vector<std::unique_ptr<SqliteDb>> readers;
   for (std::size_t i = 0; i < options.readers; ++i) {
-    auto reader = open_sqlite_reader(options);
+    auto reader = open_sqlite_reader(settled);
     if (!reader) return fail(reader.error());
     readers.push_back(std::move(*reader));
   }
-  return std::make_unique<SqliteStore>(options, clock, std::move(*writer), std::move(readers));
+  return std::make_unique<SqliteStore>(settled, clock, std::move(*writer), std::move(readers));
 }
 
 }  // namespace geonce
