@@ -1,8 +1,7 @@
 // How many durable answers a second does the embedded store take from callers who each wait for
 // their own, and how fast does it find what a batch asks?
 //
-//   bench_store [rows] [seconds] [folder]      default 1000000 rows, 5 s each, a new folder in
-//   TMPDIR
+//   bench_store [rows] [seconds] [folder]      else 1000000, 5 s each, a new folder in TMPDIR
 //
 // The disk decides: a folder on tmpfs measures the CPU alone.
 //
@@ -10,11 +9,15 @@
 // priority beside other work (without it the machine was 8 to 10 times overcommitted):
 //
 //   found in the order stored, 4 or 16 MiB of cache    286,000 /s   3.0 us CPU each
-//   found by chance over all rows, 16 MiB              185,000 /s   5.2 us: two pages are read for
-//   each 64 callers, commit                                  21,700 /s 64 callers, take and commit
-//   10,800 /s 16 callers                                          14,800 and 7,700 /s 1 caller
-//   3,100 and 2,300 /s filled, 4,096 a transaction (disturbed)             23,000 /s  11.7 us CPU
-//   each 398 bytes a row, peak memory 50 MiB
+//   found by chance over all rows, 16 MiB              185,000 /s   5.2 us: two page reads each
+//   64 callers: commit                                  21,700 /s
+//   64 callers: take and commit                         10,800 /s
+//   16 callers: commit                                  14,800 /s
+//   16 callers: take and commit                          7,700 /s
+//   1 caller: commit                                     3,100 /s
+//   1 caller: take and commit                            2,300 /s
+//   filled, 4,096 a transaction (disturbed)             23,000 /s  11.7 us CPU each
+//   398 bytes a row, peak memory 50 MiB
 #include "store/store.h"
 
 #include <algorithm>
