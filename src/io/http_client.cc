@@ -1,6 +1,7 @@
 #include "io/http_client.h"
 
 #include <algorithm>
+#include <csignal>
 #include <deque>
 #include <mutex>
 #include <stop_token>
@@ -8,7 +9,6 @@
 #include <unordered_map>
 
 #include <curl/curl.h>
-#include <signal.h>
 
 #include "core/guarded.h"
 
@@ -146,7 +146,7 @@ void set_up(Call& call, const std::string& user_agent) {
   // again.
   call.headers = curl_slist_append(call.headers, "Expect:");
   for (const auto& [name, value] : request.headers) {
-    const std::string line = value.empty() ? name + ";" : name + ": " + value;
+    const std::string line = value.empty() ? name + ";" : fmt::format("{}: {}", name, value);
     call.headers = curl_slist_append(call.headers, line.c_str());
   }
   curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call.headers);

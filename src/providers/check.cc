@@ -181,9 +181,9 @@ std::optional<std::pair<std::string, std::string>> parse_header(std::string_view
   return std::pair(std::string(line.substr(0, colon)), std::string(value));
 }
 
-Result<std::vector<std::string>> parse_submitted(std::string_view text) {
+Result<std::vector<std::string>> parse_submitted(std::string_view json_text) {
   boost::system::error_code error;
-  const auto value = json::parse(text, error);
+  const auto value = json::parse(json_text, error);
   const auto* array = error ? nullptr : value.if_array();
   std::vector<std::string> all;
   if (array != nullptr)

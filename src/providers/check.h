@@ -31,7 +31,7 @@ std::optional<std::pair<std::string, std::string>> parse_header(std::string_view
 
 /// `["a", "b", 3]` as the texts a, b, 3.
 /// errors    usage  not a JSON array of texts and numbers
-Result<std::vector<std::string>> parse_submitted(std::string_view json);
+Result<std::vector<std::string>> parse_submitted(std::string_view json_text);
 
 /// For people: one line per provider, under a heading.
 std::string list_text(const Specs& specs);

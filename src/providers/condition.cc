@@ -13,7 +13,9 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 /// Case counts for nothing in ASCII letters.
 bool contains(std::string_view text, std::string_view word) {
-  return !std::ranges::search(text, word, {}, lower, lower).empty() || word.empty();
+  const auto same = [](char a, char b) { return lower(a) == lower(b); };
+  return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end() ||
+         word.empty();
 }
 
 /// The scalar, or the scalars of an array.

@@ -74,8 +74,8 @@ std::optional<std::int64_t> http_date(std::string_view text) {
                                          std::chrono::day{static_cast<unsigned>(day)}};
   if (!date.ok() || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60)
     return std::nullopt;
-  return std::chrono::sys_days{date}.time_since_epoch().count() * 86'400LL + hour * 3'600 +
-         minute * 60 + second;
+  const std::int64_t days = std::chrono::sys_days{date}.time_since_epoch().count();
+  return ((days * 24 + hour) * 60 + minute) * 60 + second;
 }
 
 /// Seconds, or a date seen from the answer's own Date. nullopt when malformed or in the past.
@@ -134,7 +134,7 @@ class Reader {
     if (some_holds(reading.pending))
       return answered(OutcomeKind::pending, "accepted; the answer comes later");
     if (auto refused = refusal(reading, subject)) return std::move(*refused);
-    if (subject.body == nullptr) return unreadable(unparsed_);
+    if (subject.body == nullptr) return unreadable(kUnparsed);
     return candidate(reading, subject);
   }
 
@@ -163,8 +163,8 @@ class Reader {
     return outcome;
   }
 
-  static constexpr std::string_view unparsed_ = "the body is not what the provider sends";
-  static constexpr std::string_view misshapen_ = "the answer has another shape than expected";
+  static constexpr std::string_view kUnparsed = "the body is not what the provider sends";
+  static constexpr std::string_view kMisshapen = "the answer has another shape than expected";
 
  private:
   [[nodiscard]] Billed in_doubt() const { return price_ == Money{} ? Billed::no : Billed::unknown; }
@@ -253,14 +253,14 @@ class Reader {
 
   /// The best candidate of a proper answer, or no-match where the list of candidates is empty.
   [[nodiscard]] Outcome candidate(const Reading& reading, const Evidence& subject) const {
-    if (!reading.expect.holds(subject)) return unreadable(misshapen_);
+    if (!reading.expect.holds(subject)) return unreadable(kMisshapen);
     const json::value* item = subject.body;
     if (!reading.items.empty()) {
       const json::array* list = nullptr;
       for (const Pointer& at : reading.items)
         if (const auto* found = list == nullptr ? at.find(*subject.body) : nullptr)
           list = found->if_array();
-      if (list == nullptr) return unreadable(misshapen_);
+      if (list == nullptr) return unreadable(kMisshapen);
       if (list->empty()) return answered(OutcomeKind::no_match, "");
       item = &list->front();
     }
@@ -330,7 +330,7 @@ class Reader {
     return *number / source.divide_by;
   }
 
-  [[nodiscard]] Country country(const Reading& reading, const json::value& item) const {
+  static Country country(const Reading& reading, const json::value& item) {
     if (reading.country.is_known()) return reading.country;
     const auto found = parse_country(reading.country_text.of(item));
     return found ? *found : Country{};
@@ -365,7 +365,7 @@ std::string text_at(const std::optional<Pointer>& at, const json::value& item) {
 void read_csv_items(const Bulk& bulk, Items& items) {
   auto table = parse_csv(items.text);
   if (!table || table->empty()) {
-    items.unreadable = Reader::unparsed_;
+    items.unreadable = Reader::kUnparsed;
     return;
   }
   const bool has_header = bulk.answer_columns.empty();
@@ -397,7 +397,7 @@ void read_json_items(const Bulk& bulk, Items& items) {
       if (const auto* found = list == nullptr ? at.find(*items.body) : nullptr)
         if (found->is_array() || found->is_object()) list = found;
   if (list == nullptr) {
-    items.unreadable = items.body ? Reader::misshapen_ : Reader::unparsed_;
+    items.unreadable = items.body ? Reader::kMisshapen : Reader::kUnparsed;
     return;
   }
   if (const auto* object = list->if_object()) {
@@ -493,13 +493,13 @@ Outcome judge_item(const Spec& spec,
   if (bulk.status) {
     const auto* value = bulk.status->find(*item);
     const auto number = value != nullptr ? plain_number(*value) : std::nullopt;
-    if (!number || *number < 100 || *number > 599) return reader.unreadable(Reader::misshapen_);
+    if (!number || *number < 100 || *number > 599) return reader.unreadable(Reader::kMisshapen);
     subject.status = static_cast<int>(*number);
   }
   if (bulk.response) {
     subject.body = bulk.response->find(*item);
     if (subject.body == nullptr && is_success(subject.status))
-      return reader.unreadable(Reader::misshapen_);
+      return reader.unreadable(Reader::kMisshapen);
   }
   return reader.judge(bulk.reading ? *bulk.reading : spec.reading, subject);
 }
@@ -510,7 +510,7 @@ std::vector<Outcome> decode_bulk(const Spec& spec,
                                  std::span<const ProviderAsk> asks) {
   const Items items = read_items(spec, response);
   if (const auto refused = refusal_of(spec, reader, response, items))
-    return std::vector<Outcome>(asks.size(), *refused);
+    return {asks.size(), *refused};
   const auto found = join(spec, items, asks);
   std::vector<Outcome> outcomes;
   outcomes.reserve(asks.size());
@@ -535,7 +535,7 @@ std::vector<Outcome> decode(const Spec& spec,
       outcome.kind = OutcomeKind::not_sent;
       outcome.billed = Billed::no;
     }
-    return std::vector<Outcome>(asks.size(), outcome);
+    return {asks.size(), outcome};
   }
   if (bulk) return decode_bulk(spec, reader, response, asks);
 

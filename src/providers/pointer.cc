@@ -99,7 +99,7 @@ const json::value* Pointer::find(const json::value& root) const {
     if (step.equals) {
       const auto* array = at->if_array();
       if (array == nullptr) return nullptr;
-      const auto element = std::ranges::find_if(*array, [&](const json::value& candidate) {
+      const auto* const element = std::ranges::find_if(*array, [&](const json::value& candidate) {
         const auto* object = candidate.if_object();
         const auto* member = object != nullptr ? object->if_contains(step.name) : nullptr;
         return member != nullptr && has_value(*member, *step.equals);

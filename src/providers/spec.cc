@@ -603,8 +603,10 @@ std::optional<JsonTemplate> read_json_template(Table& table,
   if (const auto* object = node.as_table()) {
     JsonTemplate::Object members;
     for (const auto& [name, member] : *object)
-      if (auto inner = read_json_template(table, key, member))
-        members.emplace_back(std::string(name.str()), std::move(*inner));
+      if (auto inner = read_json_template(table, key, member)) {
+        members.names.emplace_back(name.str());
+        members.members.push_back(std::move(*inner));
+      }
     return JsonTemplate{std::move(members)};
   }
   table.mismatch(key, node, "a JSON value");
@@ -683,8 +685,8 @@ bool uses(const JsonTemplate& value, Placeholder word) {
   if (const auto* array = std::get_if<JsonTemplate::Array>(&value.value))
     return std::ranges::any_of(*array, [&](const auto& element) { return uses(element, word); });
   if (const auto* object = std::get_if<JsonTemplate::Object>(&value.value))
-    return std::ranges::any_of(*object,
-                               [&](const auto& member) { return uses(member.second, word); });
+    return std::ranges::any_of(object->members,
+                               [&](const auto& member) { return uses(member, word); });
   return false;
 }
 
@@ -739,7 +741,7 @@ void read_bulk_csv(Table& table, Bulk& bulk) {
     const auto pair = Table::elements_of(*node);
     const auto* name = pair.size() == 2 ? pair[0]->as_string() : nullptr;
     if (name == nullptr)
-      table.mismatch("columns", *node, "a list of [\"name\", \"template\"]");
+      table.mismatch("columns", *node, R"(a list of ["name", "template"])");
     else if (auto text = table.text_template("columns", *pair[1]))
       bulk.columns.emplace_back(name->get(), std::move(*text));
   }

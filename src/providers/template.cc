@@ -130,8 +130,9 @@ std::optional<json::value> fill(const JsonTemplate& tree, const Filling& filling
     return array;
   }
   json::object object;
-  for (const auto& [name, member] : std::get<JsonTemplate::Object>(tree.value))
-    if (auto said = fill(member, filling)) object[name] = std::move(*said);
+  const auto& [names, members] = std::get<JsonTemplate::Object>(tree.value);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (auto said = fill(members[i], filling)) object[names[i]] = std::move(*said);
   return object;
 }
 
@@ -149,8 +150,12 @@ std::string street_line(const Query& query) {
   const auto lower = [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   };
+  const auto same = [&](char a, char b) { return lower(a) == lower(b); };
   const bool names_city =
-      !query.city.empty() && !std::ranges::search(query.text, query.city, {}, lower, lower).empty();
+      !query.city.empty() &&
+      std::search(
+          query.text.begin(), query.text.end(), query.city.begin(), query.city.end(), same) !=
+          query.text.end();
   return names_city ? std::string() : query.text;
 }
 

@@ -66,12 +66,15 @@ using NamedTemplates =
 /// out.
 struct JsonTemplate {
   using Array = std::vector<JsonTemplate>;
-  using Object = std::vector<std::pair<std::string, JsonTemplate>>;
+  struct Object {
+    std::vector<std::string> names;
+    std::vector<JsonTemplate> members;  // as many as names
+  };
   std::variant<boost::json::value, Template, Array, Object> value;
 };
 
 /// nullopt where it has nothing to say.
-std::optional<boost::json::value> fill(const JsonTemplate& json, const Filling& filling);
+std::optional<boost::json::value> fill(const JsonTemplate& tree, const Filling& filling);
 
 /// The query in one line, as `{address}` sends it.
 std::string address_line(const Query& query, bool ascii);

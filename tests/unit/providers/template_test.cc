@@ -68,9 +68,10 @@ TEST(Template, letters_lose_their_marks_where_only_ascii_may_go) {
 
 TEST(JsonTemplate, members_with_nothing_to_say_are_left_out) {
   JsonTemplate::Object members;
-  members.emplace_back("street", JsonTemplate{*Template::parse("{street}")});
-  members.emplace_back("zip", JsonTemplate{*Template::parse("{postcode}")});
-  members.emplace_back("limit", JsonTemplate{boost::json::value(1)});
+  members.names = {"street", "zip", "limit"};
+  members.members.push_back(JsonTemplate{*Template::parse("{street}")});
+  members.members.push_back(JsonTemplate{*Template::parse("{postcode}")});
+  members.members.push_back(JsonTemplate{boost::json::value(1)});
   const Query query = reno();
   const auto json = fill(JsonTemplate{std::move(members)}, {&query, "", "", false});
   EXPECT_EQ(boost::json::serialize(*json), R"({"street":"12 Oak St","limit":1})");
