@@ -285,7 +285,7 @@ Result<void> Normalizer::State::run(const QueryView& query) {
   if (query.is_structured()) {
     clear(out);
     if (!NorthAmericanGrammar::speaks_for(country)) {
-      plain.fields(source.tokens, source.parts, out);
+      PlainGrammar::fields(source.tokens, source.parts, out);
     } else if (auto done = north_america.fields(source.tokens, source.parts, out); !done) {
       return done;
     }

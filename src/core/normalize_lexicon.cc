@@ -1,5 +1,6 @@
 #include "core/normalize_lexicon.h"
 
+#include <array>
 #include <cstring>
 
 namespace geonce {
@@ -17,22 +18,22 @@ struct AdminRow {
   std::string_view code, names;
 };
 
-constexpr TypeRow kTypesUs[] = {
+constexpr auto kTypesUs = std::to_array<TypeRow>({
 #include "core/tables/street_types_us.inc"
-};
-constexpr TypeRow kTypesCa[] = {
+});
+constexpr auto kTypesCa = std::to_array<TypeRow>({
 #include "core/tables/street_types_ca.inc"
-};
-constexpr UnitRow kUnits[] = {
+});
+constexpr auto kUnits = std::to_array<UnitRow>({
 #include "core/tables/units_us.inc"
-};
-constexpr AdminRow kAdminsUs[] = {
+});
+constexpr auto kAdminsUs = std::to_array<AdminRow>({
 #include "core/tables/admins_us.inc"
-};
-constexpr AdminRow kAdminsCa[] = {
+});
+constexpr auto kAdminsCa = std::to_array<AdminRow>({
 #include "core/tables/admins_ca.inc"
-};
-constexpr AdminRow kDirections[] = {
+});
+constexpr auto kDirections = std::to_array<AdminRow>({
     {"n", "north"},
     {"s", "south"},
     {"e", "east"},
@@ -41,53 +42,53 @@ constexpr AdminRow kDirections[] = {
     {"nw", "northwest"},
     {"se", "southeast"},
     {"sw", "southwest"},
-};
-constexpr std::string_view kNumbers[] = {"one",
-                                         "two",
-                                         "three",
-                                         "four",
-                                         "five",
-                                         "six",
-                                         "seven",
-                                         "eight",
-                                         "nine",
-                                         "ten",
-                                         "eleven",
-                                         "twelve",
-                                         "thirteen",
-                                         "fourteen",
-                                         "fifteen",
-                                         "sixteen",
-                                         "seventeen",
-                                         "eighteen",
-                                         "nineteen"};
-constexpr std::string_view kOrdinals[] = {"first",
-                                          "second",
-                                          "third",
-                                          "fourth",
-                                          "fifth",
-                                          "sixth",
-                                          "seventh",
-                                          "eighth",
-                                          "ninth",
-                                          "tenth",
-                                          "eleventh",
-                                          "twelfth",
-                                          "thirteenth",
-                                          "fourteenth",
-                                          "fifteenth",
-                                          "sixteenth",
-                                          "seventeenth",
-                                          "eighteenth",
-                                          "nineteenth"};
-constexpr AdminRow kTens[] = {{"twenty", "twentieth"},
-                              {"thirty", "thirtieth"},
-                              {"forty", "fortieth"},
-                              {"fifty", "fiftieth"},
-                              {"sixty", "sixtieth"},
-                              {"seventy", "seventieth"},
-                              {"eighty", "eightieth"},
-                              {"ninety", "ninetieth"}};
+});
+constexpr auto kNumbers = std::to_array<std::string_view>({"one",
+                                                           "two",
+                                                           "three",
+                                                           "four",
+                                                           "five",
+                                                           "six",
+                                                           "seven",
+                                                           "eight",
+                                                           "nine",
+                                                           "ten",
+                                                           "eleven",
+                                                           "twelve",
+                                                           "thirteen",
+                                                           "fourteen",
+                                                           "fifteen",
+                                                           "sixteen",
+                                                           "seventeen",
+                                                           "eighteen",
+                                                           "nineteen"});
+constexpr auto kOrdinals = std::to_array<std::string_view>({"first",
+                                                            "second",
+                                                            "third",
+                                                            "fourth",
+                                                            "fifth",
+                                                            "sixth",
+                                                            "seventh",
+                                                            "eighth",
+                                                            "ninth",
+                                                            "tenth",
+                                                            "eleventh",
+                                                            "twelfth",
+                                                            "thirteenth",
+                                                            "fourteenth",
+                                                            "fifteenth",
+                                                            "sixteenth",
+                                                            "seventeenth",
+                                                            "eighteenth",
+                                                            "nineteenth"});
+constexpr auto kTens = std::to_array<AdminRow>({{"twenty", "twentieth"},
+                                                {"thirty", "thirtieth"},
+                                                {"forty", "fortieth"},
+                                                {"fifty", "fiftieth"},
+                                                {"sixty", "sixtieth"},
+                                                {"seventy", "seventieth"},
+                                                {"eighty", "eightieth"},
+                                                {"ninety", "ninetieth"}});
 constexpr std::string_view kHighwayOpeners =
     "i interstate ih us u united state st sr sh county co cnty cr cth ch crt fm farm rm ranch rr "
     "twp "

@@ -74,6 +74,10 @@ bool makes_a_town_of(std::string_view word) {
                  "city"});
 }
 
+tl::unexpected<Error> contradiction(std::string_view what) {
+  return fail(ErrorCode::contradictory_fields, "two fields of the address name different {}", what);
+}
+
 }  // namespace
 
 bool NorthAmericanGrammar::speaks_for(Country country) {
@@ -124,25 +128,23 @@ std::size_t NorthAmericanGrammar::take_postcode(Range range, LastLine& line) con
   const std::size_t i = last - 1;
   const auto text = tokens_->view(i);
   if (canada_) {
-    if (text.size() == 6 && is_canadian(text) && i > first) {
-      line.postcode = text.substr(0, 3);
-    } else if (text.size() == 7 && text[3] == '-' && is_forward_area(text.substr(0, 3)) &&
-               i > first && is_local_unit(text.substr(4))) {
-      line.postcode = text.substr(0, 3);
-    } else if (is_local_unit(text) && !(*tokens_)[i].after_break &&
-               is_forward_area(tokens_->view(i - 1)) && i - 1 > first) {
-      line.postcode = tokens_->view(i - 1);
-      line.postcode += ' ';
-      line.postcode += text;
-      line.full_postcode = line.postcode;
-      return i - 1;
-    } else {
-      return last;
-    }
-    line.postcode += ' ';
-    line.postcode += text.substr(text.size() - 3);
-    line.full_postcode = line.postcode;
-    return i;
+    const auto take_canadian =
+        [&](std::string_view area, std::string_view local, std::size_t begin) {
+          line.postcode = area;
+          line.postcode += ' ';
+          line.postcode += local;
+          line.full_postcode = line.postcode;
+          return begin;
+        };
+    const bool joined = text.size() == 6 && is_canadian(text);
+    const bool hyphened = text.size() == 7 && text[3] == '-' &&
+                          is_forward_area(text.substr(0, 3)) && is_local_unit(text.substr(4));
+    if (joined || hyphened)
+      return take_canadian(text.substr(0, 3), text.substr(text.size() - 3), i);
+    if (is_local_unit(text) && !(*tokens_)[i].after_break && i - 1 > first &&
+        is_forward_area(tokens_->view(i - 1)))
+      return take_canadian(tokens_->view(i - 1), text, i - 1);
+    return last;
   }
   const auto take = [&](std::string_view zip, std::string_view add_on, std::size_t begin) {
     line.postcode = zip;
@@ -252,27 +254,16 @@ std::size_t NorthAmericanGrammar::take_admin(Range range, bool postcode_follows,
   const Word& word = rules_.word(last - 1);
   const bool own_segment = (*tokens_)[begin].after_break;
   const Range left{first, begin};
-  bool certain = false;
-  if (name) {
-    certain = leaves_a_town(left) && (own_segment || !makes_a_town_of(tokens_->view(begin - 1)));
-  } else if (own_segment) {
-    certain = true;
-  } else {
-    const bool other_reading = word.is_type() || word.is_direction() || word.is_unit();
+  const auto is_certain = [&] {
+    if (name)
+      return leaves_a_town(left) && (own_segment || !makes_a_town_of(tokens_->view(begin - 1)));
+    if (own_segment) return true;
+    if (word.is_type() || word.is_direction() || word.is_unit()) return leaves_a_town(left);
     const std::size_t segment = segment_of(begin, first);
-    const bool street_segment =
-        segment == first || rules_.house({segment, begin}, nullptr) != segment;
-    if (other_reading) {
-      certain = leaves_a_town(left);
-    } else if (!street_segment) {
-      certain = true;
-    } else if (is_word_too(code)) {
-      certain = postcode_follows || leaves_a_town(left);
-    } else {
-      certain = true;
-    }
-  }
-  if (!certain) return last;
+    const bool in_street = segment == first || rules_.house({segment, begin}, nullptr) != segment;
+    return !in_street || !is_word_too(code) || postcode_follows || leaves_a_town(left);
+  };
+  if (!is_certain()) return last;
   line.admin = code;
   return begin;
 }
@@ -699,10 +690,6 @@ void NorthAmericanGrammar::unparsed(Tokens& tokens, Range text, Canonical& out) 
 }
 
 // ---------------------------------------------------------------------------------------- fields
-
-Result<void> NorthAmericanGrammar::contradiction(std::string_view what) const {
-  return fail(ErrorCode::contradictory_fields, "two fields of the address name different {}", what);
-}
 
 /// City, state and postcode; a city field may repeat the other two (`Reno, NV 89501`).
 Result<void> NorthAmericanGrammar::town_field(const Parts& parts) {

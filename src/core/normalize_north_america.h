@@ -60,7 +60,6 @@ class NorthAmericanGrammar {
   void clear();
 
   Result<void> town_field(const Parts& parts);
-  Result<void> contradiction(std::string_view what) const;
 
   Tokens* tokens_ = nullptr;
   Canonical* out_ = nullptr;

@@ -272,9 +272,7 @@ bool StreetRules::is_house(Range range, std::string& out) const {
 
 // ---------------------------------------------------------------------------------- unit and box
 
-void StreetRules::append_unit(std::string_view unit_class,
-                              std::string_view id,
-                              std::string& out) const {
+void StreetRules::append_unit(std::string_view unit_class, std::string_view id, std::string& out) {
   if (!out.empty()) out += ';';
   out += unit_class;
   if (id.empty()) return;
@@ -407,9 +405,7 @@ std::size_t StreetRules::box(Range range, std::string& out) const {
   }
   if (is(i, "po") || is(i, "pob")) {
     i += 1;
-  } else if (is(i, "p") && is(i + 1, "o")) {
-    i += 2;
-  } else if (is(i, "post") && is(i + 1, "office")) {
+  } else if ((is(i, "p") && is(i + 1, "o")) || (is(i, "post") && is(i + 1, "office"))) {
     i += 2;
   } else if (canada_ && (is(i, "cp") || (is(i, "c") && is(i + 1, "p")) ||
                          (is(i, "case") && is(i + 1, "postale")))) {
@@ -427,16 +423,13 @@ std::size_t StreetRules::box(Range range, std::string& out) const {
   std::string route;
   const auto text = view(i);
   std::size_t at = 0;
-  if (is(i, "rr") || is(i, "rfd") || (is(i, "rd") && token(i).size() == 2)) {
+  if (is(i, "rr") || is(i, "rfd") || is(i, "rd") || is_route_word(word(i))) {
     kind = "rr";
     at = i + 1;
   } else if ((is(i, "r") && is(i + 1, "r")) ||
              (is(i, "rural") && i + 1 < last && is_route_word(word(i + 1)))) {
     kind = "rr";
     at = i + 2;
-  } else if (is_route_word(word(i))) {
-    kind = "rr";
-    at = i + 1;
   } else if (is(i, "hc") || is(i, "hcr")) {
     kind = "hc";
     at = i + 1;

@@ -31,7 +31,7 @@ class StreetRules {
   std::size_t units(Range range, bool inside, std::string& out) const;
   /// A lone `4B` between two commas is a unit.
   [[nodiscard]] bool is_bare_unit(Range range) const;
-  void append_unit(std::string_view unit_class, std::string_view id, std::string& out) const;
+  static void append_unit(std::string_view unit_class, std::string_view id, std::string& out);
 
   /// The end of a PO box, rural route or the like that opens the range, which may cross commas.
   std::size_t box(Range range, std::string& out) const;

@@ -14,6 +14,7 @@
 namespace geonce {
 namespace {
 
+constexpr std::size_t index(char c) { return static_cast<unsigned char>(c); }
 constexpr bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_ascii_letter(char c) { return c >= 'a' && c <= 'z'; }
 
@@ -28,8 +29,8 @@ constexpr std::array<char, 128> kAscii = [] {
       table[i] = c <= ' ' || c == 0x7F ? ' ' : c;
     }
   }
-  for (const char c : std::string_view("\"@*!?_<>{}=~")) table[static_cast<std::size_t>(c)] = ' ';
-  for (const char c : std::string_view("\n\r;()[]|")) table[static_cast<std::size_t>(c)] = ',';
+  for (const char c : std::string_view("\"@*!?_<>{}=~")) table[index(c)] = ' ';
+  for (const char c : std::string_view("\n\r;()[]|")) table[index(c)] = ',';
   table['`'] = '\'';
   return table;
 }();
@@ -103,7 +104,7 @@ struct Unicode {
     const auto* nfkc_fold = icu::Normalizer2::getNFKCCasefoldInstance(status);
     const auto* nfd = icu::Normalizer2::getNFDInstance(status);
     const auto* nfc = icu::Normalizer2::getNFCInstance(status);
-    ok = U_SUCCESS(status);
+    ok = U_SUCCESS(status) != 0;
     if (!ok) return;
     fold = std::make_unique<icu::FilteredNormalizer2>(*nfkc_fold, folded);
     decompose = std::make_unique<icu::FilteredNormalizer2>(*nfd, assigned);
@@ -123,7 +124,7 @@ bool apply(const icu::Normalizer2& form, std::string_view in, std::string& out) 
   icu::StringByteSink<std::string> sink(&out);
   form.normalizeUTF8(
       0, icu::StringPiece(in.data(), static_cast<std::int32_t>(in.size())), sink, nullptr, status);
-  return U_SUCCESS(status);
+  return U_SUCCESS(status) != 0;
 }
 
 bool has_digit(const icu::UnicodeString& text) {
@@ -138,7 +139,7 @@ bool append_without_glue(UChar32 c, std::string& out) {
   const auto type = u_charType(c);
   if (type != U_OTHER_NUMBER && type != U_OTHER_SYMBOL) return false;
   icu::UnicodeString mapping;
-  if (!unicode().fold->getDecomposition(c, mapping) || !has_digit(mapping)) return false;
+  if (unicode().fold->getDecomposition(c, mapping) == 0 || !has_digit(mapping)) return false;
   std::string digits;
   mapping.toUTF8String(digits);
   const auto decomposition = u_getIntPropertyValue(c, UCHAR_DECOMPOSITION_TYPE);
@@ -390,7 +391,7 @@ enum class Glyph : std::uint8_t {
 
 constexpr std::array<Glyph, 256> kGlyphs = [] {
   std::array<Glyph, 256> table{};  // letter, also for every byte outside ASCII
-  for (char c = '0'; c <= '9'; ++c) table[static_cast<std::size_t>(c)] = Glyph::digit;
+  for (char c = '0'; c <= '9'; ++c) table[index(c)] = Glyph::digit;
   table[' '] = Glyph::space;
   table[','] = Glyph::comma;
   table['.'] = Glyph::stop;
@@ -402,7 +403,7 @@ constexpr std::array<Glyph, 256> kGlyphs = [] {
   return table;
 }();
 
-Glyph glyph(char c) { return kGlyphs[static_cast<unsigned char>(c)]; }
+Glyph glyph(char c) { return kGlyphs[index(c)]; }
 
 class Tokenizer {
  public:
@@ -624,8 +625,7 @@ TextFolder::~TextFolder() = default;
 Result<void> TextFolder::fold(std::string_view bytes, Diacritics diacritics, std::string& out) {
   if (is_ascii(bytes)) {
     out.resize(bytes.size());
-    for (std::size_t i = 0; i < bytes.size(); ++i)
-      out[i] = kAscii[static_cast<std::size_t>(bytes[i])];
+    for (std::size_t i = 0; i < bytes.size(); ++i) out[i] = kAscii[index(bytes[i])];
     return {};
   }
   if (!buffers_) buffers_ = std::make_unique<Buffers>();
