@@ -50,7 +50,7 @@ bool is_ascii(std::string_view bytes) {
 void append(std::string& out, UChar32 c) {
   std::array<char, U8_MAX_LENGTH> bytes{};
   std::size_t length = 0;
-  U8_APPEND_UNSAFE(bytes.data(), length, c);
+  U8_APPEND_UNSAFE(bytes, length, c);
   out.append(bytes.data(), length);
 }
 
@@ -60,7 +60,7 @@ void append(std::string& out, UChar32 c) {
 /// The code point at `at`, which moves behind it; -1 is an invalid sequence.
 UChar32 next_code_point(std::string_view text, std::size_t& at) {
   UChar32 c = 0;
-  U8_NEXT(text.data(), at, text.size(), c);
+  U8_NEXT(text, at, text.size(), c);
   return c;
 }
 #pragma GCC diagnostic pop
@@ -569,8 +569,8 @@ class Tokenizer {
       return;
     }
     // 12-A is 12a; 12-34, A-12 and 12-II stay as they are.
-    const bool one_letter =
-        digit_before && is_ascii_letter(after()) && !is_word(after(2)) && after(2) != '\'';
+    const bool letter_ends_word = !is_word(after(2)) && (after(2) != '\'' || !is_word(after(3)));
+    const bool one_letter = digit_before && is_ascii_letter(after()) && letter_ends_word;
     if (one_letter && token_.is_number()) return;
     put('-', Token::marks);
   }

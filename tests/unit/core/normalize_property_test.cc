@@ -332,6 +332,11 @@ TEST(NormalizerProperty, no_bytes_break_it) {
   }
 }
 
+TEST(NormalizerProperty, bytes_that_once_broke_it_do_not) {
+  for (const std::string_view bytes : {"\n`\r!2-U`-\n`-", "D-nº", "D’nºnº", "D1 Oak St, Reno, NV"})
+    probe_normalizer(bytes);
+}
+
 TEST(NormalizerProperty, words_in_any_order_do_not_break_it) {
   constexpr std::array<std::string_view, 96> kWords{
       "12",       "5",        "21a",   "12-14", "1/2",      "½",     "5th",    "fifth",
