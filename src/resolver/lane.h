@@ -47,6 +47,7 @@ class Lane {
     std::optional<Error> why;
   };
   [[nodiscard]] Standing standing(Mono now) const;
+  [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::size_t bulk_size() const { return limits_.bulk_size; }
 
   void want(FlightPtr flight, bool bulk);

@@ -699,7 +699,8 @@ class LiveResolver final : public Resolver {
       if (worst == nullptr || outcome.failure > worst->failure) worst = &outcome;
     }
     Error why;
-    why.message = worst->reason;
+    why.source = lane.name();
+    why.message = fmt::format("{}: {}", lane.name(), worst->reason);
     if (worst->kind == OutcomeKind::refused && worst->failure == FailureClass::fatal) {
       why.code = ErrorCode::provider_fatal;
       lane.ended(Lane::Health::stop, parts_.options.fatal_cool_down, std::move(why), took, now);
