@@ -6,11 +6,13 @@
 //
 // The provider answers after 50 ms and takes 64 calls at once: 1,280 calls/s is all there can be.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <filesystem>
 #include <mutex>
@@ -124,6 +126,8 @@ Ask ask_for(std::uint64_t n) {
   return ask;
 }
 
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
 /// Asks for `count` addresses from `first` on, at most `groups` groups of 4,096 under way.
 double ask_all(Resolver& resolver, std::uint64_t first, std::uint64_t count, std::size_t groups) {
   std::mutex mutex;
@@ -220,18 +224,24 @@ int main(int argc, char** argv) {
       for (std::uint64_t n = 0; n < known; ++n) (void)ask_for(n);
       return std::chrono::duration<double>(system_clock().now() - begin).count();
     }();
+    double cpu = cpu_seconds();
     const double from_store = ask_all(*resolver, 0, known, 8);
-    fmt::print("known, from the store: {:.0f} asks/s ({:.2f} s of them for making the asks)\n",
-               static_cast<double>(known) / from_store,
-               making);
+    fmt::print(
+        "known, from the store: {:.0f} asks/s, {:.2f} µs CPU each ({:.2f} of them to make the "
+        "ask)\n",
+        static_cast<double>(known) / from_store,
+        (cpu_seconds() - cpu) * 1e6 / static_cast<double>(known),
+        making * 1e6 / static_cast<double>(known));
     ask_all(*resolver, 0, kGroup, 1);
     double from_memory = 0;
     for (int i = 0; i < 50; ++i) from_memory += ask_all(*resolver, 0, kGroup, 1);
     fmt::print("known, from memory: {:.0f} asks/s\n", 50.0 * kGroup / from_memory);
+    cpu = cpu_seconds();
     const double buying = ask_all(*resolver, known, paid, 4);
-    fmt::print("paid: {:.0f} calls/s, {:.1f} % of 1,280\n",
+    fmt::print("paid: {:.0f} calls/s, {:.1f} % of 1,280, {:.0f} µs CPU each\n",
                static_cast<double>(paid) / buying,
-               static_cast<double>(paid) / buying / 12.8);
+               static_cast<double>(paid) / buying / 12.8,
+               (cpu_seconds() - cpu) * 1e6 / static_cast<double>(paid));
     const auto stats = resolver->stats();
     fmt::print("l1 {} db {} paid {} errors {} calls {} unknown {}\n",
                stats.l1,

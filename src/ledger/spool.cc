@@ -292,11 +292,12 @@ class FileSpool final : public Spool {
     if (intents.empty()) return {};
     std::string payload;
     put(payload, intents);
-    return add(RecordType::mark, payload, intents);
+    return add(RecordType::mark, payload, intents, sync_ != SpoolSync::none);
   }
 
   Result<void> append(const SpooledResponse& response) override {
-    return add(RecordType::response, encode(response), response.intents);
+    return add(
+        RecordType::response, encode(response), response.intents, sync_ == SpoolSync::always);
   }
 
   Result<void> settled(std::span<const IntentId> intents) override {
@@ -325,7 +326,10 @@ class FileSpool final : public Spool {
     std::size_t open = 0;  // its intents that are not settled
   };
 
-  Result<void> add(RecordType type, std::string_view payload, std::span<const IntentId> intents) {
+  Result<void> add(RecordType type,
+                   std::string_view payload,
+                   std::span<const IntentId> intents,
+                   bool waits_for_disk) {
     if (payload.size() > UINT32_MAX)
       return fail(
           ErrorCode::io_failed, "an answer of {} bytes is too large to keep", payload.size());
@@ -351,12 +355,11 @@ class FileSpool final : public Spool {
       live_ -= bytes.size();
       records_.erase(number);
     }
-    return make_durable(number, lock);
+    return waits_for_disk ? make_durable(number, lock) : Result<void>();
   }
 
-  /// Returns when record `number` is on disk, if that was asked for.
+  /// Returns when record `number` is on disk.
   Result<void> make_durable(std::uint64_t number, std::unique_lock<std::mutex>& lock) {
-    if (sync_ == SpoolSync::none) return {};
     if (sync_ == SpoolSync::always) return sync_now();
     // One thread syncs, outside the lock; who comes meanwhile waits for the next round and shares
     // it.

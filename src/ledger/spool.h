@@ -17,8 +17,9 @@ namespace geonce {
 /// What survives the machine; the process is always survived.
 enum class SpoolSync {
   always,  // each record is on disk before its call returns
-  batch,   // the same, and calls that meet share one fdatasync
-  none,    // what the kernel had not written is lost with the machine
+  batch,  // marks are, and those that meet share one fdatasync; an answer goes to the disk with the
+          // next of them: what the machine takes along before is known to be in doubt
+  none,   // what the kernel had not written is lost with the machine
 };
 
 /// The raw answer of one call, kept between "received" and "committed".

@@ -84,8 +84,9 @@ class Flight {
   bool is_told = false;    // the callers have their answer
   std::vector<std::size_t> steps;  // providers that the admission under way is about
   std::size_t lane = 0;            // that let this flight through to its claim
-  std::shared_ptr<SpendCap> cap;   // that the present call was reserved from …
-  std::optional<Money> reserved;   // … and how much
+  Mono let_in_at;
+  std::shared_ptr<SpendCap> cap;  // that the present call was reserved from …
+  std::optional<Money> reserved;  // … and how much
 
   /// When the last caller leaves.
   [[nodiscard]] Mono wanted_until() const { return wanted_until_.load(std::memory_order_relaxed); }

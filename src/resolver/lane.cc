@@ -29,9 +29,10 @@ void Lane::want(FlightPtr flight, bool bulk) {
   (bulk ? want_bulk_ : want_single_).push_back({std::move(flight), bulk});
 }
 
-void Lane::has_taken(bool bulk) {
+void Lane::has_taken(bool bulk, milliseconds took) {
   const std::lock_guard lock(mutex_);
   --(bulk ? taking_bulk_ : taking_single_);
+  if (took > milliseconds{0}) take_ms_ = take_ms_ * 0.9 + static_cast<double>(took.count()) * 0.1;
 }
 
 void Lane::ready(Ready ready) {
@@ -115,10 +116,13 @@ std::vector<Ready> Lane::take_bulk() {
   return call;
 }
 
-/// As many claims as will find a slot and a token well inside their send window.
+/// As many claims as will find a slot and a token well inside their send window, and so many that
+/// no slot waits for its claim.
 void Lane::let_through(Work& work, Mono now) {
   const double half_window = static_cast<double>(limits_.send_window.count()) / 2;
-  const double ahead = latency_ms_ > 0 ? std::clamp(half_window / latency_ms_, 0.0, 1.0) : 0.0;
+  double ahead = 0;  // in the place of each slot, beside the one that is called
+  if (latency_ms_ > 0)
+    ahead = std::min(std::max(1.0, 2 * take_ms_ / latency_ms_), half_window / latency_ms_);
   const auto most = static_cast<std::size_t>(static_cast<double>(slots()) * (1 + ahead));
   while (slots_used() < std::max<std::size_t>(most, 1)) {
     const bool bulk = want_single_.empty();

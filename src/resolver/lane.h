@@ -51,8 +51,9 @@ class Lane {
   [[nodiscard]] std::size_t bulk_size() const { return limits_.bulk_size; }
 
   void want(FlightPtr flight, bool bulk);
-  /// One that was let through has its claim, or will not get one.
-  void has_taken(bool bulk);
+  /// One that was let through has its claim, or will not get one. took: since it was let through;
+  /// 0: it never came to the store.
+  void has_taken(bool bulk, milliseconds took = milliseconds{0});
   void ready(Ready ready);
 
   struct Work {
@@ -109,7 +110,8 @@ class Lane {
   std::size_t in_flight_ = 0;
   double tokens_ = 1;
   std::optional<Mono> refilled_;
-  double latency_ms_ = 0;  // smoothed; 0: not known
+  double latency_ms_ = 0;  // of a call, smoothed; 0: not known
+  double take_ms_ = 0;     // of a claim, smoothed
   Mono closed_until_ = Mono::min();
   bool is_stopped_ = false;
   std::optional<Error> why_closed_;

@@ -152,6 +152,7 @@ class LiveResolver final : public Resolver {
         advance_(1, kWritesAtOnce, [this](auto items) { do_advance(std::move(items)); }),
         commit_(1, kWritesAtOnce, [this](auto items) { do_commit(std::move(items)); }),
         release_(1, kWritesAtOnce, [this](auto items) { do_release(std::move(items)); }),
+        mark_(1, kWritesAtOnce, [this](auto calls) { do_mark(std::move(calls)); }),
         decode_(1, kWritesAtOnce, [this](auto items) { do_decode(std::move(items)); }) {}
 
   ~LiveResolver() override {
@@ -165,6 +166,7 @@ class LiveResolver final : public Resolver {
     advance_.stop();
     commit_.stop();
     release_.stop();
+    mark_.stop();
     decode_.stop();
   }
   LiveResolver(const LiveResolver&) = delete;
@@ -492,6 +494,7 @@ class LiveResolver final : public Resolver {
     if (auto canonical = normalizer().normalize(flight->request.subject().query.view()))
       admission.pre_image = pre_image(*canonical);
     flight->lane = lane;
+    flight->let_in_at = now;
     drive(flight, flight->request.admitted(std::move(admission)));
   }
 
@@ -569,9 +572,30 @@ class LiveResolver final : public Resolver {
     // One that waits alone does not go by the bulk endpoint, and may cost more.
     if (!call->bulk && !reserve(call->riders.front().flight, price_of(lane, false)))
       return hold_back(call, Unsent::local, out_of_money());
-    const ChainStep& step = rules_.chain[lane];
+    mark_.push(std::move(call));
+  }
+
+  /// All calls that wait share one mark in the spool, and so one sync of the disk. Not on the HTTP
+  /// client's thread: there every call would wait for the marks of those before it.
+  void do_mark(std::vector<std::shared_ptr<LiveCall>> calls) {
+    std::vector<IntentId> intents;
+    for (const auto& call : calls)
+      for (const Ready& rider : call->riders) intents.push_back(rider.call.intent);
+    const auto marked = parts_.spool.mark_sent(intents);
+    for (const auto& call : calls) {
+      if (!marked) {
+        hold_back(call, Unsent::local, marked.error());
+        continue;
+      }
+      for (const Ready& rider : call->riders) rider.flight->is_marked = true;
+      launch(call);
+    }
+  }
+
+  void launch(const std::shared_ptr<LiveCall>& call) {
+    const ChainStep& step = rules_.chain[call->lane];
     const milliseconds span = call->bulk ? step.bulk_timeout : step.single_timeout;
-    const auto started = parts_.chain[lane]->call(
+    const auto started = parts_.chain[call->lane]->call(
         call->asks,
         call->bulk,
         Deadline::in(span, parts_.clock),
@@ -586,31 +610,13 @@ class LiveResolver final : public Resolver {
     decode_.push(call);
   }
 
-  /// On the HTTP client's thread, right before the first byte (R2, G3).
+  /// On the HTTP client's thread, right before the first byte (R2). A slow disk or a busy client
+  /// may have used up the window since the claim.
   bool may_send(LiveCall& call) {
-    const auto is_late = [&] {
-      const Mono now = parts_.clock.now();
-      return std::any_of(call.riders.begin(), call.riders.end(), [now](const Ready& rider) {
-        return rider.call.send_before <= now;
-      });
-    };
-    std::vector<IntentId> intents;
-    for (const Ready& rider : call.riders) intents.push_back(rider.call.intent);
-    if (is_late()) {
-      call.held_back = Unsent::late;
-      return false;
-    }
-    if (auto marked = parts_.spool.mark_sent(intents); !marked) {
-      call.held_back = Unsent::local;
-      call.error = std::move(marked.error());
-      return false;
-    }
-    for (const Ready& rider : call.riders) rider.flight->is_marked = true;
-    if (is_late()) {  // a slow disk
-      call.held_back = Unsent::late;
-      return false;
-    }
-    return true;
+    const Mono now = parts_.clock.now();
+    for (const Ready& rider : call.riders)
+      if (rider.call.send_before <= now) call.held_back = Unsent::late;
+    return !call.held_back;
   }
 
   /// On the HTTP client's thread. Nothing comes before the spool: what is in it is never paid
@@ -861,8 +867,9 @@ class LiveResolver final : public Resolver {
         [this](const FlightPtr& flight, Result<Taken> taken, Mono asked) {
           const std::size_t lane = flight->lane;
           const bool bulk = goes_by_bulk(*flight, lane);
+          const auto took = parts_.clock.now() - flight->let_in_at;
           drive(flight, flight->request.was_taken(std::move(taken), asked, moment(*flight)));
-          lanes_[lane]->has_taken(bulk);
+          lanes_[lane]->has_taken(bulk, std::chrono::ceil<milliseconds>(took));
         });
   }
   void do_advance(std::vector<StoreItem<AdvanceRequest>> items) {
@@ -910,6 +917,7 @@ class LiveResolver final : public Resolver {
   Stage<StoreItem<AdvanceRequest>> advance_;
   Stage<StoreItem<CommitRequest>> commit_;
   Stage<StoreItem<ReleaseRequest>> release_;
+  Stage<std::shared_ptr<LiveCall>> mark_;
   Stage<std::shared_ptr<LiveCall>> decode_;
 };
 

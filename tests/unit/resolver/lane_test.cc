@@ -88,6 +88,31 @@ TEST_F(Lane, claims_are_taken_ahead_of_their_slots_only_where_calls_are_quick) {
   }
 }
 
+TEST_F(Lane, a_slow_store_gets_its_claims_earlier_so_that_no_slot_waits_for_one) {
+  for (const auto& [took, ahead] :
+       {std::pair{0ms, 4U}, std::pair{100ms, 16U}, std::pair{9'000ms, 80U}}) {
+    geonce::Lane lane("alpha", {.concurrency = 4});
+    want(lane, 4);
+    ASSERT_EQ(pump(lane).size(), 4U);
+    end(lane, Health::good, {}, 50ms);
+    for (int i = 0; i < 100; ++i) {
+      lane.want(flight(), false);
+      for (const auto& admitted : lane.next(clock_.now()).admit) {
+        (void)admitted;
+        lane.has_taken(false, took);
+      }
+    }
+    want(lane, 200);
+    std::size_t let_through = 0;
+    for (;;) {
+      const auto work = lane.next(clock_.now());
+      if (work.is_empty()) break;
+      let_through += work.admit.size();
+    }
+    EXPECT_NEAR(static_cast<double>(let_through), 1.0 + ahead, 1.0) << took.count() << " ms";
+  }
+}
+
 TEST_F(Lane, who_waited_longer_than_the_send_window_is_told) {
   geonce::Lane lane("alpha", {.concurrency = 1});
   want(lane, 1);
