@@ -204,7 +204,8 @@ const std::vector<ConfigRow>& config_rows() {
        .at = GEONCE_AT(spool.sync),
        .doc =
            "When the local journal is forced to the disk: each record, each group, or left to the "
-           "system. All three survive the process; the first two survive the machine."},
+           "system. All three survive the process. Of what a dying machine takes along, only the "
+           "last answers are in doubt with `batch`, and nothing is with `always`."},
 
       {.path = "batch.columns",
        .at = GEONCE_AT(batch.columns),
