@@ -37,7 +37,9 @@ constexpr std::array<std::string_view, 4> kBeyondAscii{
 };
 
 template <std::size_t count>
-void keys(benchmark::State& state, const std::array<std::string_view, count>& texts, Country country) {
+void keys(benchmark::State& state,
+          const std::array<std::string_view, count>& texts,
+          Country country) {
   Normalizer normalizer;
   QueryView query;
   query.country = country;
@@ -52,7 +54,9 @@ void keys(benchmark::State& state, const std::array<std::string_view, count>& te
 }
 
 void us(benchmark::State& state) { keys(state, kUs, Country('U', 'S')); }
-void us_without_commas(benchmark::State& state) { keys(state, kUsWithoutCommas, Country('U', 'S')); }
+void us_without_commas(benchmark::State& state) {
+  keys(state, kUsWithoutCommas, Country('U', 'S'));
+}
 void beyond_ascii(benchmark::State& state) { keys(state, kBeyondAscii, Country('D', 'E')); }
 
 void us_fields(benchmark::State& state) {

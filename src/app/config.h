@@ -125,17 +125,17 @@ Result<std::pair<std::string, std::string>> parse_setting(std::string_view text)
 struct LoadedConfig {
   Config config;
   std::filesystem::path file;  // empty: none was found
-  std::map<std::string, std::string>
-      origins;  // path → `geonce.toml:7`, `GEONCE_STORE`, `flag`; default: absent
+  /// Path → `geonce.toml:7`, `GEONCE_STORE`, `flag`; absent: the default.
+  std::map<std::string, std::string> origins;
 };
 
-/// Reads the file that `sources.file`, else `$GEONCE_CONFIG`, else the first that exists of
-/// `geonce.toml`,
-/// `$XDG_CONFIG_HOME/geonce/geonce.toml` and `/etc/geonce/geonce.toml` names, then the `GEONCE_…`
-/// variables, then the flags. Relative paths in a file start at the file's folder; `~/` is the home
-/// folder. errors    invalid_config  an unknown key, a wrong type, a value out of range: one line
-/// per finding, with
-///                           file and line (or the variable, or the flag) and what is allowed
+/// Reads the file that `sources.file`, else `$GEONCE_CONFIG` names, else the first that exists of
+/// `geonce.toml`, `$XDG_CONFIG_HOME/geonce/geonce.toml` and `/etc/geonce/geonce.toml`, then the
+/// `GEONCE_…` variables, then the flags. Relative paths in a file start at the file's folder; `~/`
+/// is the home folder.
+/// errors    invalid_config  an unknown key, a wrong type, a value out of range: one line per
+///                           finding, with file and line (or the variable, or the flag) and what
+///                           is allowed
 ///           not_found       the file that was asked for does not exist
 Result<LoadedConfig> load_config(const ConfigSources& sources);
 

@@ -189,9 +189,14 @@ class LiveEngine final : public Engine {
   }
 
   Result<void> take_over(const Config& config, const ResolverOptions& options) {
-    const auto adopted =
-        adopt(spool_folder(config),
-              {*store_, system_clock(), chains_.providers, config.life, config.accept, options, chains_.orders});
+    const auto adopted = adopt(spool_folder(config),
+                               {*store_,
+                                system_clock(),
+                                chains_.providers,
+                                config.life,
+                                config.accept,
+                                options,
+                                chains_.orders});
     // An answer of a provider that is no longer in the chain waits for a run that has it again.
     if (!adopted && adopted.error().code != ErrorCode::no_provider) return fail(adopted.error());
     if (!adopted) {

@@ -15,8 +15,8 @@
 namespace geonce {
 
 /// A column by its name (in any case where that is unique) or 1-based number; `#3` is always a
-/// number. errors    usage  unknown: lists the columns there are; two of that name: gives their
-/// numbers
+/// number.
+/// errors    usage  unknown: lists the columns there are; two of that name: gives their numbers
 Result<std::size_t> find_column(std::string_view wanted, std::span<const std::string> columns);
 
 /// Where the address stands in a row, as the user says it.

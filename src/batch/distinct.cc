@@ -1,7 +1,5 @@
 #include "batch/distinct.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -9,6 +7,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include <unistd.h>
 
 namespace geonce {
 namespace {
@@ -65,7 +65,8 @@ class SpilledKeys final : public DistinctKeys {
     std::vector<Item> items(static_cast<std::size_t>(bytes) / sizeof(Item));
     auto* out = reinterpret_cast<char*>(items.data());
     for (off_t done = 0; done < bytes;) {
-      const auto got = ::pread(files_.at(file), out + done, static_cast<std::size_t>(bytes - done), done);
+      const auto got =
+          ::pread(files_.at(file), out + done, static_cast<std::size_t>(bytes - done), done);
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) return io_error("pread");
       done += got;
@@ -109,10 +110,11 @@ Result<std::unique_ptr<DistinctKeys>> DistinctKeys::open(const std::filesystem::
     if (files.at(i) < 0) {
       const int error = errno;
       for (const int file : std::span(files).first(i)) ::close(file);
-      return fail(error == ENOSPC ? ErrorCode::disk_full : ErrorCode::io_failed,
-                  "cannot make a temporary file in {}: {} (set TMPDIR to a folder that can be written)",
-                  folder.string(),
-                  std::strerror(error));
+      return fail(
+          error == ENOSPC ? ErrorCode::disk_full : ErrorCode::io_failed,
+          "cannot make a temporary file in {}: {} (set TMPDIR to a folder that can be written)",
+          folder.string(),
+          std::strerror(error));
     }
     ::unlink(name.c_str());
   }

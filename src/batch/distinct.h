@@ -10,8 +10,8 @@
 
 namespace geonce {
 
-/// Counts distinct keys, each with a class of its own, in memory that does not grow with their number:
-/// keys are spread over files of a temporary folder and counted file by file at the end.
+/// Counts distinct keys, each with a class of its own, in memory that does not grow with their
+/// number: keys are spread over files of a temporary folder and counted file by file at the end.
 class DistinctKeys {
  public:
   static constexpr std::size_t kClasses = 8;

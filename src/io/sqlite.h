@@ -144,7 +144,8 @@ class SqliteTransaction {
   enum class Kind { read, write };
 
   /// read: one snapshot from the first statement on. write: BEGIN IMMEDIATE, so nothing can fail
-  /// for a lock later on. errors    store_busy, and what statements come to
+  /// for a lock later on.
+  /// errors    store_busy, and what statements come to
   static Result<SqliteTransaction> begin(SqliteDb& db, Kind kind);
   SqliteTransaction(SqliteTransaction&& other) noexcept : db_(other.db_) { other.db_ = nullptr; }
   SqliteTransaction(const SqliteTransaction&) = delete;

@@ -152,7 +152,8 @@ Result<Spec> parse_spec(std::string_view toml, std::string_view origin);
 using Specs = std::map<std::string, Spec, std::less<>>;
 
 /// The built-in specs, and those of `folder` (every *.toml in it; empty path: none), which replace
-/// built-in ones of the same name. errors    invalid_config, io_failed
+/// built-in ones of the same name.
+/// errors    invalid_config, io_failed
 Result<Specs> load_specs(const std::filesystem::path& folder);
 
 }  // namespace geonce

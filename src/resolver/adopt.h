@@ -40,9 +40,9 @@ struct AdoptParts {
 
 /// Brings to the store what dead processes on this host had received, and says of the rest what is
 /// known: sent without an answer is unknown at once (nobody will answer any more), not sent is
-/// void. Done at start, before the resolver is opened. errors    of the store and of
-/// adopt_dead_spools; no_provider: an answer of a provider that is not in the
-///           chain any more. A spool that met an error stays for the next start.
+/// void. Done at start, before the resolver is opened.
+/// errors    of the store and of adopt_dead_spools; no_provider: an answer of a provider that is
+///           not in the chain any more. A spool that met an error stays for the next start.
 Result<AdoptReport> adopt(const std::filesystem::path& spool_folder, const AdoptParts& parts);
 
 /// The same for one spool.

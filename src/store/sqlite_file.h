@@ -15,7 +15,8 @@ namespace geonce {
 std::string_view network_file_system(long type);
 
 /// Opens the file for writing, makes it when absent and wanted, and brings its schema up to this
-/// program's last step. errors    as open_sqlite_store
+/// program's last step.
+/// errors    as open_sqlite_store
 Result<std::unique_ptr<SqliteDb>> open_sqlite_file(const SqliteOptions& options,
                                                    const Clock& clock);
 

@@ -23,9 +23,10 @@ namespace geonce {
 
 using std::chrono::milliseconds;
 
-// --- entries -----------------------------------------------------------------------------------------
+// --- entries -------------------------------------------------------------------------------------
 
-/// A remembered answer, with what is left of its life by the store's clock at the moment of reading.
+/// A remembered answer, with what is left of its life by the store's clock at the moment of
+/// reading.
 struct Found {
   std::int64_t gen = 0;
   std::shared_ptr<const Answer> answer;
@@ -57,7 +58,7 @@ struct EntryFilter {
   std::size_t limit = 100;
 };
 
-// --- claims: the right to buy for one window ----------------------------------------------------------
+// --- claims: the right to buy for one window -----------------------------------------------------
 
 enum class Cause : std::uint8_t { miss = 1, stale, eager, forced, takeover, batch };
 std::string_view to_string(Cause cause);
@@ -67,7 +68,7 @@ struct CallRecord {
   IntentId intent;
   std::string provider;
   int http_status = 0;
-  std::string reason;               // short; no address, no secret
+  std::string reason;  // short; no address, no secret
   std::string provider_request_id;
   Billed billed = Billed::unknown;
   int units = 1;
@@ -80,12 +81,14 @@ struct TakeRequest {
   OwnerId owner;
   Cause cause = Cause::miss;
   bool bulk = false;
-  bool forced = false;           // skip the fresh check: a separately authorised new window
-  bool retry_no_match = false;   // a remembered no-match (of the key or of a provider) does not count as fresh
-  milliseconds life{14'000};     // send window + total deadline + margin
-  int max_unknown = 1;           // outcomes that may stay unknown before the key is blocked; <0: takeover never
+  bool forced = false;  // skip the fresh check: a separately authorised new window
+  /// A remembered no-match, of the key or of a provider, does not count as fresh.
+  bool retry_no_match = false;
+  milliseconds life{14'000};  // send window + total deadline + margin
+  /// Outcomes that may stay unknown before the key is blocked; <0: takeover never.
+  int max_unknown = 1;
   std::shared_ptr<const std::vector<std::string>> chain;  // paid providers in order, at least one
-  std::string query_json;        // frozen in the claim: retries of one window send the same bytes
+  std::string query_json;  // frozen in the claim: retries of one window send the same bytes
   std::string pre_image;
 };
 
@@ -95,30 +98,33 @@ struct Taken {
     fresh,      // somebody else answered; read it from `found`
     wait,       // somebody else is calling
     cooldown,   // refused a moment ago; `wait_for` says how long still
-    blocked,    // too many unknown outcomes; needs a late answer, reconciliation, refresh or invalidation
-    exhausted,  // every provider of the chain has a no-match of its own that is still fresh; claim closed
+    blocked,    // too many unknown outcomes; needs a late answer, reconciliation, refresh or
+                // invalidation
+    exhausted,  // every provider of the chain has a no-match of its own that is still fresh; claim
+                // closed
   };
   Verdict verdict = Verdict::wait;
-  std::size_t step = 0;          // index into the chain
+  std::size_t step = 0;  // index into the chain
   std::int64_t fence = 0;
   std::int64_t gen = 0;
   int attempt = 1;
-  std::string query_json;        // what must be sent: of the first attempt of this window
+  std::string query_json;  // what must be sent: of the first attempt of this window
   milliseconds wait_for{0};
-  std::optional<Found> found;    // of fresh
-  int no_match_streak = 0;       // of the entry so far: the next no-match lives longer
+  std::optional<Found> found;  // of fresh
+  int no_match_streak = 0;     // of the entry so far: the next no-match lives longer
 };
 
-/// One provider of the chain has been asked and the answer is not good enough: note it, ask the next. A chain that
-/// names the same provider at `step + 1` has it asked again, for a no-match that needs confirming.
+/// One provider of the chain has been asked and the answer is not good enough: note it, ask the
+/// next. A chain that names the same provider at `step + 1` has it asked again, for a no-match that
+/// needs confirming.
 struct AdvanceRequest {
   Slot slot;
   std::int64_t fence = 0;
   std::int64_t gen = 0;
-  CallRecord call;               // ledger event `answered` or `refused`
+  CallRecord call;  // ledger event `answered` or `refused`
   bool refused = false;
   std::optional<milliseconds> no_match_for;  // remember the provider's own no-match this long
-  std::size_t step = 0;          // of the provider that was asked
+  std::size_t step = 0;                      // of the provider that was asked
   IntentId next_intent;
   milliseconds life{14'000};
   std::shared_ptr<const std::vector<std::string>> chain;
@@ -130,28 +136,31 @@ struct Advanced {
   std::size_t step = 0;
 };
 
-/// The end of a claim with an answer. May be repeated after a commit in doubt: the second does nothing. Where
-/// `advance` has prepared a call that this neither reports nor ledgered, it was not sent: it becomes `void`.
+/// The end of a claim with an answer. May be repeated after a commit in doubt: the second does
+/// nothing. Where `advance` has prepared a call that this neither reports nor ledgered, it was not
+/// sent: it becomes `void`.
 struct CommitRequest {
   Slot slot;
   std::int64_t fence = 0;
   std::int64_t gen = 0;
-  std::optional<CallRecord> call;            // the last call; absent when `advance` has noted it already
+  std::optional<CallRecord> call;  // the last call; absent when `advance` has noted it already
   std::optional<milliseconds> no_match_for;  // as in AdvanceRequest
   std::shared_ptr<const Answer> answer;
-  Life life;                                 // erase 0: only the ledger row is written, no entry
+  Life life;  // erase 0: only the ledger row is written, no entry
   std::string query_json, pre_image;
-  std::optional<IntentId> answered_by;       // the intent whose answer is stored, when it is not the last call's
+  /// The intent whose answer is stored, when it is not the last call's.
+  std::optional<IntentId> answered_by;
 };
 
 struct Committed {
-  bool stored = false;     // false: a newer gen was there (the call is `redundant` in the ledger), or life.erase 0
-  bool held = false;       // the claim was still ours
+  bool stored = false;  // false: a newer gen was there (the call is `redundant` in the ledger), or
+                        // life.erase 0
+  bool held = false;    // the claim was still ours
   milliseconds fresh_left{0}, stale_left{0}, erase_left{0};  // of what the store holds now
 };
 
-/// The end of a claim without an answer. `refused` may name a call that `advance` has noted already: then the
-/// ledger stays as it is and the key cools down.
+/// The end of a claim without an answer. `refused` may name a call that `advance` has noted
+/// already: then the ledger stays as it is and the key cools down.
 struct ReleaseRequest {
   enum class Kind : std::uint8_t {
     refused,  // ledger `refused`; the key cools down for `cool_down` (0: the claim is freed)
@@ -184,9 +193,16 @@ struct OpenIntent {
   bool claim_held = false;  // the claim still carries this intent
 };
 
-// --- ledger -------------------------------------------------------------------------------------------
+// --- ledger --------------------------------------------------------------------------------------
 
-enum class LedgerEvent : std::uint8_t { prepared = 1, answered, refused, unknown, voided, reconciled };
+enum class LedgerEvent : std::uint8_t {
+  prepared = 1,
+  answered,
+  refused,
+  unknown,
+  voided,
+  reconciled
+};
 std::string_view to_string(LedgerEvent event);
 
 struct LedgerRow {
@@ -219,15 +235,16 @@ struct LedgerFilter {
 
 struct LedgerSum {
   std::string provider;
-  std::int64_t prepared = 0, answered = 0, refused = 0, unknown = 0, voided = 0, redundant = 0, open = 0;
+  std::int64_t prepared = 0, answered = 0, refused = 0, unknown = 0, voided = 0, redundant = 0,
+               open = 0;
   std::int64_t billed_units = 0, in_doubt_units = 0;
   Money billed, in_doubt;
 };
 
-// --- places: address points the user owns --------------------------------------------------------------
+// --- places: address points the user owns --------------------------------------------------------
 
 struct PlaceRow {
-  std::string id;        // of the source; may be empty
+  std::string id;  // of the source; may be empty
   LatLng at;
   std::string house_number, street, unit, city, district, region, postcode;
   Country country;
@@ -245,17 +262,18 @@ struct PlacesStats {
   UtcMs loaded_at = 0;
 };
 
-// --- batches ------------------------------------------------------------------------------------------
+// --- batches -------------------------------------------------------------------------------------
 
 struct BatchHead {
   BatchId id;
-  std::string identity;   // 32 bytes: digest of input bytes, mapping and options that change the answer
+  /// 32 bytes: digest of the input's bytes, the mapping and the options that change an answer.
+  std::string identity;
   std::string label;      // for a person: the file's name
   std::string state;      // running, complete, complete_with_errors, interrupted, stopped
   std::int64_t rows = 0;  // known when complete
   UtcMs created_at = 0, updated_at = 0;
   std::string summary_json;
-  bool is_new = false;    // this call made it
+  bool is_new = false;  // this call made it
 };
 
 /// Rows of one batch, `first_row` on, with their own copy of the answers (docs/formats/batch.md).
@@ -272,19 +290,22 @@ struct SweepReport {
 struct StoreStats {
   std::string kind, where, version;
   std::int64_t schema = 0, bytes = 0;
-  std::int64_t entries = 0, open_claims = 0, blocked_claims = 0, ledger_rows = 0, places = 0, batches = 0;
+  std::int64_t entries = 0, open_claims = 0, blocked_claims = 0, ledger_rows = 0, places = 0,
+               batches = 0;
 };
 
-/// The durable truth. Each method is one transaction (or one per ≤ 1,000 rows where it says so); what it
-/// returned is on disk. Every method may be called from several threads at once, calls that meet share a
-/// commit. Results are in the order of the requests; implementations sort by key themselves.
+/// The durable truth. Each method is one transaction (or one per ≤ 1,000 rows where it says so);
+/// what it returned is on disk. Every method may be called from several threads at once, calls that
+/// meet share a commit. Results are in the order of the requests; implementations sort by key
+/// themselves.
 ///
 /// errors of all  store_unavailable, store_busy, store_corrupt, disk_full, deadline_exceeded
 class Store {
  public:
   virtual ~Store() = default;
 
-  /// Any number of slots; one consistent snapshot. Entries past `erase_after` and tombstones are misses.
+  /// Any number of slots; one consistent snapshot. Entries past `erase_after` and tombstones are
+  /// misses.
   virtual Result<std::vector<std::optional<Found>>> find(std::span<const Slot> slots, Deadline) = 0;
 
   virtual Result<std::vector<Taken>> take(std::span<const TakeRequest>, Deadline) = 0;
@@ -292,34 +313,52 @@ class Store {
   virtual Result<std::vector<Committed>> commit(std::span<const CommitRequest>, Deadline) = 0;
   virtual Result<std::vector<Released>> release(std::span<const ReleaseRequest>, Deadline) = 0;
 
-  /// Opens a new window: answers of calls begun before cannot fill it. Returns how many had an entry.
+  /// Opens a new window: answers of calls begun before cannot fill it. Returns how many had an
+  /// entry.
   virtual Result<std::size_t> invalidate(std::span<const Slot>, Deadline) = 0;
   /// Stores an answer a person gave; nothing replaces it but another pin or `invalidate`.
-  virtual Result<void> pin(const Slot&, const Answer&, std::string_view query_json, std::string_view pre_image, Deadline) = 0;
+  virtual Result<void> pin(const Slot&,
+                           const Answer&,
+                           std::string_view query_json,
+                           std::string_view pre_image,
+                           Deadline) = 0;
 
-  /// Intents of `owner` that have `prepared` and no outcome, and those among `also` whoever owns them.
-  virtual Result<std::vector<OpenIntent>> open_intents(const OwnerId& owner, std::span<const IntentId> also, Deadline) = 0;
+  /// Intents of `owner` that have `prepared` and no outcome, and those among `also` whoever owns
+  /// them.
+  virtual Result<std::vector<OpenIntent>> open_intents(const OwnerId& owner,
+                                                       std::span<const IntentId> also,
+                                                       Deadline) = 0;
 
   virtual Result<std::optional<EntryRow>> entry(const Slot&, Deadline) = 0;
   virtual Result<std::vector<EntryRow>> entries(const EntryFilter&, Deadline) = 0;
   virtual Result<std::vector<LedgerRow>> ledger(const LedgerFilter&, Deadline) = 0;
   virtual Result<std::vector<LedgerSum>> ledger_sums(const LedgerFilter&, Deadline) = 0;
 
-  /// Adds points under a source name. `replace_source` first drops what that source had, in the same
-  /// transaction as `rows` of the first call; ≤ 1,000 rows a transaction are wise.
-  virtual Result<void> load_places(std::string_view source, bool replace_source, std::span<const PlaceRow> rows, Deadline) = 0;
+  /// Adds points under a source name. `replace_source` first drops what that source had, in the
+  /// same transaction as `rows` of the first call; ≤ 1,000 rows a transaction are wise.
+  virtual Result<void> load_places(std::string_view source,
+                                   bool replace_source,
+                                   std::span<const PlaceRow> rows,
+                                   Deadline) = 0;
   /// One place per list of keys: the first key that has any point decides.
-  virtual Result<std::vector<std::optional<PlaceHit>>> find_places(std::span<const std::vector<Key>> keys, Deadline) = 0;
+  virtual Result<std::vector<std::optional<PlaceHit>>> find_places(
+      std::span<const std::vector<Key>> keys, Deadline) = 0;
   virtual Result<PlacesStats> places_stats(Deadline) = 0;
 
-   /// The batch of this identity, made when absent. `restart` drops its chunks.
-  virtual Result<BatchHead> open_batch(std::string_view identity, std::string_view label, bool restart, Deadline) = 0;
-  virtual Result<std::optional<std::string>> batch_chunk(const BatchId&, std::int64_t number, Deadline) = 0;
+  /// The batch of this identity, made when absent. `restart` drops its chunks.
+  virtual Result<BatchHead> open_batch(std::string_view identity,
+                                       std::string_view label,
+                                       bool restart,
+                                       Deadline) = 0;
+  virtual Result<std::optional<std::string>> batch_chunk(const BatchId&,
+                                                         std::int64_t number,
+                                                         Deadline) = 0;
   virtual Result<void> save_chunks(const BatchId&, std::span<const BatchChunk>, Deadline) = 0;
   virtual Result<void> close_batch(const BatchHead&, Deadline) = 0;
   virtual Result<std::vector<BatchHead>> batches(std::size_t limit, Deadline) = 0;
 
-  /// Erases what has outlived its terms; ≤ `limit` rows in one transaction. Call until all counts are 0.
+  /// Erases what has outlived its terms; ≤ `limit` rows in one transaction. Call until all counts
+  /// are 0.
   virtual Result<SweepReport> sweep(std::size_t limit, Deadline) = 0;
   virtual Result<StoreStats> stats(Deadline) = 0;
   /// Reads everything once: integrity of the file, of the schema, of each payload. Slow.
@@ -332,12 +371,12 @@ struct SqliteOptions {
   std::size_t readers = 2;
   std::size_t cache_bytes = 16U << 20U;  // per connection
   milliseconds busy_timeout{10'000};
-  Clock* clock = nullptr;                // null: the system's; a test moves its own
+  Clock* clock = nullptr;  // null: the system's; a test moves its own
 };
 
-/// Opens or makes the embedded store. One file, `-wal` and `-shm` beside it; a second process on the same
-/// host is safe.
-/// errors    store_unavailable  cannot be opened, a folder, read-only, on a network file system
+/// Opens or makes the embedded store. One file, `-wal` and `-shm` beside it; a second process on
+/// the same host is safe.
+/// errors    store_unavailable  cannot be opened, a folder, read-only, or on a network file system
 ///           store_newer        its schema has steps this program does not know
 ///           store_corrupt, store_busy, disk_full
 Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options);
