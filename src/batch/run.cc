@@ -26,6 +26,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kPatience{std::chrono::minutes{5}};  // with the store
+// An address that has to wait longer is left for the next run.
+constexpr milliseconds kLongestPause{std::chrono::minutes{2}};
 
 /// Standard input, kept in a file without a name so that it can be read twice: once for its digest.
 class KeptInput {
@@ -365,8 +367,11 @@ void Run::ask(RowWork& work, RowReader& reader) {
     const bool negative =
         asked.resolved.answer && asked.resolved.answer->kind == AnswerKind::no_match;
     if (asked.is_final &&
-        ((failed && options_.retry_failed) || (negative && options_.retry_negative)))
+        ((failed && options_.retry_failed) || (negative && options_.retry_negative))) {
       asked.is_final = asked.is_replayed = false;
+      // Somebody wants it tried again: the cool-down after its refusal does not hold.
+      asked.ask.options.refresh = failed;
+    }
     if (!asked.is_final) open.push_back(i);
   }
   work.pending = open.size() + 1;
@@ -381,7 +386,8 @@ void Run::send(RowWork& work, const std::vector<std::uint32_t>& which) {
     Ask& ask = asks.emplace_back(work.asked[index].ask);
     ask.options.cause = Cause::batch;
     ask.options.cache_only = options_.cache_only || end_.load() == BatchEnd::capped;
-    ask.options.refresh = options_.refresh && work.asked[index].attempts == 0;
+    ask.options.refresh =
+        (options_.refresh || ask.options.refresh) && work.asked[index].attempts == 0;
     ask.options.retry_no_match = options_.retry_negative;
     ask.options.cap = cap_;
   }
@@ -413,6 +419,7 @@ void Run::answered(RowWork& work, std::uint32_t index, Resolved resolved) {
       }
     }
     const bool wants_retry = is_transient(code) && code != ErrorCode::deadline_exceeded &&
+                             resolved.error->retry_after <= kLongestPause &&
                              asked.attempts <= options_.max_retries && !options_.cache_only;
     if (wants_retry) {
       const milliseconds pause =
