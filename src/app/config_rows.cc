@@ -193,7 +193,8 @@ const std::vector<ConfigRow>& config_rows() {
        .doc = "May a call in doubt be followed by another without a person's word?"},
       {.path = "resolver.cool_down",
        .at = GEONCE_AT(resolver.cool_down),
-       .doc = "A key that a provider refused is left alone this long."},
+       .doc = "A key that a provider refused for a passing reason is left alone this long; one "
+              "that can never succeed as it was sent, thirty times as long."},
       {.path = "resolver.bulk_size",
        .at = GEONCE_AT(resolver.bulk_size),
        .doc = "Addresses in one bulk call, at most what the provider takes.",

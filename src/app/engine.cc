@@ -131,6 +131,7 @@ ResolverOptions options_of(const Config& config) {
                             ? -1
                             : static_cast<int>(config.resolver.max_unknown_retries);
   options.cool_down = config.resolver.cool_down;
+  options.permanent_cool_down = 30 * config.resolver.cool_down;
   options.bulk_size = static_cast<std::size_t>(config.resolver.bulk_size);
   return options;
 }

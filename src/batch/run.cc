@@ -367,11 +367,8 @@ void Run::ask(RowWork& work, RowReader& reader) {
     const bool negative =
         asked.resolved.answer && asked.resolved.answer->kind == AnswerKind::no_match;
     if (asked.is_final &&
-        ((failed && options_.retry_failed) || (negative && options_.retry_negative))) {
+        ((failed && options_.retry_failed) || (negative && options_.retry_negative)))
       asked.is_final = asked.is_replayed = false;
-      // Somebody wants it tried again: the cool-down after its refusal does not hold.
-      asked.ask.options.refresh = failed;
-    }
     if (!asked.is_final) open.push_back(i);
   }
   work.pending = open.size() + 1;
@@ -386,8 +383,7 @@ void Run::send(RowWork& work, const std::vector<std::uint32_t>& which) {
     Ask& ask = asks.emplace_back(work.asked[index].ask);
     ask.options.cause = Cause::batch;
     ask.options.cache_only = options_.cache_only || end_.load() == BatchEnd::capped;
-    ask.options.refresh =
-        (options_.refresh || ask.options.refresh) && work.asked[index].attempts == 0;
+    ask.options.refresh = options_.refresh && work.asked[index].attempts == 0;
     ask.options.retry_no_match = options_.retry_negative;
     ask.options.cap = cap_;
   }

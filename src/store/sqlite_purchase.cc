@@ -418,7 +418,7 @@ Taken take(SqliteWork& work, const TakeRequest& request) {
   };
   if (old && old->deadline > work.now) {
     if (old->phase == Phase::in_flight) return keep_out(Taken::Verdict::wait);
-    if (old->phase == Phase::cooling && !request.forced) return keep_out(Taken::Verdict::cooldown);
+    if (old->phase == Phase::cooling) return keep_out(Taken::Verdict::cooldown);
     if (same_window && !request.forced) return keep_out(Taken::Verdict::blocked);
   }
 

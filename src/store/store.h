@@ -81,7 +81,7 @@ struct TakeRequest {
   OwnerId owner;
   Cause cause = Cause::miss;
   bool bulk = false;
-  bool forced = false;  // skip fresh check and cool-down: a separately authorised new window
+  bool forced = false;  // skip the fresh check: a separately authorised new window
   /// A remembered no-match, of the key or of a provider, does not count as fresh.
   bool retry_no_match = false;
   milliseconds life{14'000};  // send window + total deadline + margin
