@@ -26,6 +26,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kPatience{std::chrono::minutes{5}};  // with the store
+constexpr int kFailuresOfAnOutage = 7;
+constexpr milliseconds kPatiencePerRetry{15'000};
 // An address that has to wait longer is left for the next run.
 constexpr milliseconds kLongestPause{std::chrono::minutes{2}};
 
@@ -284,6 +286,7 @@ class Run {
   void ask(RowWork& work, RowReader& reader);
   void send(RowWork& work, const std::vector<std::uint32_t>& which);
   void answered(RowWork& work, std::uint32_t index, Resolved resolved);
+  void note_health(const Resolved& resolved);
   void count_down(RowWork& work);
   void retry_when_due();
   void format(RowWork& work);
@@ -329,7 +332,9 @@ class Run {
 
   std::atomic<BatchEnd> end_{BatchEnd::complete};
   std::string stop_reason_;
-  std::atomic<std::int64_t> errors_{0}, answers_{0}, fruitless_{0};
+  int failures_in_a_row_ = 0;
+  Mono failing_since_;
+  std::atomic<std::int64_t> errors_{0};
 };
 
 void Run::stop_for(BatchEnd end, std::string reason) {
@@ -397,8 +402,8 @@ void Run::send(RowWork& work, const std::vector<std::uint32_t>& which) {
 void Run::answered(RowWork& work, std::uint32_t index, Resolved resolved) {
   Asked& asked = work.asked[index];
   ++asked.attempts;
+  note_health(resolved);
   if (resolved.answer) {
-    ++answers_;
     asked.is_final = true;
     // Places are free and may be loaded anew at any time: they are asked again, not kept.
     if (resolved.keep.count() > 0 && resolved.source != AnswerSource::places)
@@ -427,8 +432,6 @@ void Run::answered(RowWork& work, std::uint32_t index, Resolved resolved) {
         return;
       }
     }
-    if (is_transient(code) && ++fruitless_ >= 20 && answers_ == 0)
-      stop_for(BatchEnd::provider_down, resolved.error->message);
     asked.is_final = !is_of_the_run(code);
     if (code != ErrorCode::cache_only_miss && code != ErrorCode::quota_exhausted &&
         code != ErrorCode::interrupted && ++errors_ == options_.max_errors)
@@ -438,6 +441,26 @@ void Run::answered(RowWork& work, std::uint32_t index, Resolved resolved) {
   }
   asked.resolved = std::move(resolved);
   count_down(work);
+}
+
+/// A provider that has failed many times in a row, and for as long as an address would have been
+/// tried again, is down: then the rest of the file is better left for another time.
+void Run::note_health(const Resolved& resolved) {
+  if (resolved.answer && resolved.source != AnswerSource::paid) return;
+  const std::lock_guard lock(mutex_);
+  if (!resolved.error || !is_transient(resolved.error->code)) {
+    failures_in_a_row_ = 0;
+    return;
+  }
+  if (failures_in_a_row_++ == 0) failing_since_ = clock_.now();
+  const auto patience = options_.max_retries * kPatiencePerRetry;
+  if (failures_in_a_row_ < kFailuresOfAnOutage || clock_.now() - failing_since_ < patience ||
+      is_stopped())
+    return;
+  stop_reason_ = resolved.error->message;
+  end_ = BatchEnd::provider_down;
+  retry_cv_.notify_all();
+  ready_cv_.notify_all();
 }
 
 void Run::count_down(RowWork& work) {
