@@ -23,6 +23,7 @@ constexpr std::string_view kPlaces = "places";
 
 Result<std::string> secret_of(const std::string& name, const ProviderConfig& config) {
   if (!config.secret_env.empty()) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here sets a variable
     const char* value = std::getenv(config.secret_env.c_str());
     if (value == nullptr || *value == '\0')
       return fail(ErrorCode::invalid_config,

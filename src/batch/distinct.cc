@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <unistd.h>
@@ -93,7 +94,7 @@ class SpilledKeys final : public DistinctKeys {
     return fail(errno == ENOSPC ? ErrorCode::disk_full : ErrorCode::io_failed,
                 "counting distinct addresses: {} on a temporary file failed: {}",
                 what,
-                std::strerror(errno));
+                std::generic_category().message(errno));
   }
 
   std::array<int, kFiles> files_;
@@ -114,7 +115,7 @@ Result<std::unique_ptr<DistinctKeys>> DistinctKeys::open(const std::filesystem::
           error == ENOSPC ? ErrorCode::disk_full : ErrorCode::io_failed,
           "cannot make a temporary file in {}: {} (set TMPDIR to a folder that can be written)",
           folder.string(),
-          std::strerror(error));
+          std::generic_category().message(error));
     }
     ::unlink(name.c_str());
   }

@@ -7,7 +7,7 @@ namespace geonce {
 namespace {
 
 constexpr char kCodec = 1;
-enum Tag : char { kError = 0, kAnswer = 1, kOpen = 2 };
+constexpr char kError = 0, kAnswer = 1, kOpen = 2;
 
 template <class T>
 void put(std::string& out, T value) {
@@ -96,13 +96,14 @@ std::string encode_chunk(const RowWork& work) {
   return out;
 }
 
-void decode_chunk(std::string_view in, RowWork& work) {
+void decode_chunk(std::string_view bytes, RowWork& work) {
   char codec = 0;
   std::uint32_t count = 0;
-  if (!take(in, codec) || codec != kCodec || !take(in, count) || count != work.asked.size()) return;
+  if (!take(bytes, codec) || codec != kCodec || !take(bytes, count) || count != work.asked.size())
+    return;
   for (Asked& asked : work.asked) {
     Key key;
-    if (!take(in, key.bytes) || key != asked.ask.slot.key || !take_one(in, asked)) return;
+    if (!take(bytes, key.bytes) || key != asked.ask.slot.key || !take_one(bytes, asked)) return;
   }
 }
 

@@ -4,11 +4,11 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstdlib>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <queue>
+#include <system_error>
 #include <thread>
 
 #include <boost/json.hpp>
@@ -43,7 +43,7 @@ class KeptInput {
           ErrorCode::io_failed,
           "cannot keep standard input in {}: {} (set TMPDIR to a folder that can be written)",
           temp_folder.string(),
-          std::strerror(errno));
+          std::generic_category().message(errno));
     ::unlink(name.c_str());
     KeptInput kept(fmt::format("/proc/self/fd/{}", file), file);
     std::vector<char> block(std::size_t{1} << 20U);
@@ -51,8 +51,9 @@ class KeptInput {
       const ssize_t got = ::read(STDIN_FILENO, block.data(), block.size());
       if (got < 0 && errno == EINTR) continue;
       if (got < 0)
-        return fail(
-            ErrorCode::io_failed, "reading standard input failed: {}", std::strerror(errno));
+        return fail(ErrorCode::io_failed,
+                    "reading standard input failed: {}",
+                    std::generic_category().message(errno));
       if (got == 0) return kept;
       for (ssize_t done = 0; done < got;) {
         const ssize_t put =
@@ -62,7 +63,7 @@ class KeptInput {
           return fail(errno == ENOSPC ? ErrorCode::disk_full : ErrorCode::io_failed,
                       "keeping standard input in {} failed: {}",
                       temp_folder.string(),
-                      std::strerror(errno));
+                      std::generic_category().message(errno));
         done += put;
       }
     }
@@ -265,7 +266,7 @@ class Run {
         prepared_(std::move(prepared)),
         cap_(std::make_shared<SpendCap>(options.max_calls, options.max_cost)) {}
 
-  Result<BatchReport> operator()(std::stop_token stop,
+  Result<BatchReport> operator()(const std::stop_token& stop,
                                  const std::function<void(const BatchCounts&)>& notice);
 
  private:
@@ -297,7 +298,7 @@ class Run {
   Result<void> save(RowWork& work);
   Result<void> flush_saved();
   void count_spending();
-  Result<void> write_all(std::stop_token stop,
+  Result<void> write_all(const std::stop_token& stop,
                          const std::function<void(const BatchCounts&)>& notice);
   [[nodiscard]] bool is_stopped() const { return end_.load() != BatchEnd::complete; }
 
@@ -616,7 +617,7 @@ void Run::count_spending() {
   counts_.cost = now.cost - before_.cost;
 }
 
-Result<void> Run::write_all(std::stop_token stop,
+Result<void> Run::write_all(const std::stop_token& stop,
                             const std::function<void(const BatchCounts&)>& notice) {
   const std::stop_callback on_stop(stop,
                                    [this] { stop_for(BatchEnd::interrupted, "interrupted"); });
@@ -673,7 +674,7 @@ Result<void> Run::write_all(std::stop_token stop,
   }
 }
 
-Result<BatchReport> Run::operator()(std::stop_token stop,
+Result<BatchReport> Run::operator()(const std::stop_token& stop,
                                     const std::function<void(const BatchCounts&)>& notice) {
   const Mono began = clock_.now();
   before_ = resolver_.stats();
@@ -843,7 +844,7 @@ Result<BatchReport> run_batch(Store& store,
                               Resolver& resolver,
                               Clock& clock,
                               const BatchOptions& options,
-                              std::stop_token stop,
+                              const std::stop_token& stop,
                               const std::function<void(const BatchCounts&)>& notice) {
   auto prepared = prepare(options);
   if (!prepared) return fail(prepared.error());
@@ -853,7 +854,7 @@ Result<BatchReport> run_batch(Store& store,
 Result<BatchPlan> plan_batch(Resolver& resolver,
                              Clock& clock,
                              const BatchOptions& options,
-                             std::stop_token stop,
+                             const std::stop_token& stop,
                              const std::function<void(const BatchCounts&)>& notice) {
   auto prepared = prepare(options);
   if (!prepared) return fail(prepared.error());

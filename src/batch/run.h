@@ -101,7 +101,7 @@ Result<BatchReport> run_batch(Store& store,
                               Resolver& resolver,
                               Clock& clock,
                               const BatchOptions& options,
-                              std::stop_token stop,
+                              const std::stop_token& stop,
                               const std::function<void(const BatchCounts&)>& notice);
 
 /// What a run would do, without a call and without an output.
@@ -114,7 +114,7 @@ struct BatchPlan {
 Result<BatchPlan> plan_batch(Resolver& resolver,
                              Clock& clock,
                              const BatchOptions& options,
-                             std::stop_token stop,
+                             const std::stop_token& stop,
                              const std::function<void(const BatchCounts&)>& notice);
 
 }  // namespace geonce

@@ -178,10 +178,10 @@ std::string dollars(Money price) { return to_string(price); }
 int dry_run(Engine& engine,
             const BatchOptions& options,
             const Arguments& arguments,
-            std::stop_token stop) {
+            const std::stop_token& stop) {
   Progress progress(arguments);
-  const auto plan = plan_batch(
-      engine.resolver(), engine.clock(), options, std::move(stop), [&](const BatchCounts& counts) {
+  const auto plan =
+      plan_batch(engine.resolver(), engine.clock(), options, stop, [&](const BatchCounts& counts) {
         progress.show(counts);
       });
   progress.end();
