@@ -271,6 +271,22 @@ std::string google_result(const Finding& found) {
        {"types", std::string(words.types)}});
 }
 
+/// What Google would say in the body beside that HTTP status.
+std::string_view google_code(int status) {
+  switch (status) {
+    case 400:
+      return "INVALID_REQUEST";
+    case 401:
+    case 402:
+    case 403:
+      return "REQUEST_DENIED";
+    case 429:
+      return "OVER_QUERY_LIMIT";
+    default:
+      return "UNKNOWN_ERROR";
+  }
+}
+
 Answer google_answer(const Finding& found) {
   std::vector<std::string> results;
   for (const Finding& candidate : candidates(found)) results.push_back(google_result(candidate));
@@ -944,7 +960,7 @@ Answer provider_error(
     case Dialect::google:
       return json_answer(
           filled(R"({"error_message":$text,"results":[],"status":$code})",
-                 {{"text", text}, {"code", quoted(code.empty() ? "UNKNOWN_ERROR" : code)}}),
+                 {{"text", text}, {"code", quoted(code.empty() ? google_code(status) : code)}}),
           http_status);
     case Dialect::geocodio:
       return json_answer(filled(R"({"error":$text})", {{"text", text}}), http_status);

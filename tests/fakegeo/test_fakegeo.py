@@ -551,6 +551,13 @@ def test_a_status_comes_with_the_dialects_error_body(provider, client, status):
     assert response.headers["Retry-After"] is None
 
 
+def test_google_names_the_error_that_goes_with_the_status(provider, client):
+    provider.rules({"do": "status", "status": 401})
+    assert json.loads(client.google("1 Elm St").text)["status"] == "REQUEST_DENIED"
+    provider.rules({"do": "status", "status": 503})
+    assert json.loads(client.google("1 Elm St").text)["status"] == "UNKNOWN_ERROR"
+
+
 def test_retry_after_comes_in_seconds_as_a_date_or_as_nonsense(provider, client):
     provider.rules({"do": "status", "status": 429, "retry_after": 7})
     assert client.google("1 Elm St").headers["Retry-After"] == "7"
