@@ -19,7 +19,8 @@ def write_config(directory, base_url, chain=("google",), extra=""):
     """The one place that knows how geonce is told where its providers are.
 
     Every provider of the chain is at `base_url` (fakegeo tells dialects apart by their paths) and
-    reads its key from a file. `extra` is TOML text put at the end. Returns the path of geonce.toml.
+    reads its key from a file; the rates that the real ones ask for do not hold here. `extra` is
+    TOML text put at the end. Returns the path of geonce.toml.
     """
     directory = pathlib.Path(directory)
     secret = directory / "provider.key"
@@ -31,6 +32,7 @@ def write_config(directory, base_url, chain=("google",), extra=""):
         if name == "places":  # the built-in one has nothing to be told
             continue
         text += f'\n[providers.{name}]\nbase_url = "{base_url}"\nsecret_file = "{secret}"\n'
+        text += "rate_per_s = 0\n"
     file = directory / "geonce.toml"
     file.write_text(text + extra)
     return file
