@@ -49,7 +49,7 @@ Result<Columns> columns_of(const std::string& map, std::span<const std::string> 
     const std::string_view item = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), item.size() + 1));
     const auto equals = item.find('=');
-    const auto part = std::find(kNames.begin(), kNames.end(), item.substr(0, equals));
+    const auto* const part = std::find(kNames.begin(), kNames.end(), item.substr(0, equals));
     if (equals == std::string_view::npos || part == kNames.end())
       return fail(ErrorCode::usage,
                   "--map: \"{}\" is not PART=COLUMN with one of the parts {}",

@@ -848,7 +848,7 @@ Result<BatchReport> run_batch(Store& store,
                               const std::function<void(const BatchCounts&)>& notice) {
   auto prepared = prepare(options);
   if (!prepared) return fail(prepared.error());
-  return Run(store, resolver, clock, options, std::move(*prepared))(std::move(stop), notice);
+  return Run(store, resolver, clock, options, std::move(*prepared))(stop, notice);
 }
 
 Result<BatchPlan> plan_batch(Resolver& resolver,

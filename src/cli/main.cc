@@ -1,9 +1,12 @@
 #include <clocale>
 #include <cstdio>
+#include <exception>
 
 #include "cli/command.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   using namespace geonce::cli;
   Program program;
   CLI::App app("Geocodes addresses once: cached, idempotent, every purchase in a ledger.",
@@ -25,4 +28,19 @@ int main(int argc, char** argv) {
     return code == 0 ? 0 : 2;
   }
   return program.exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // Nothing of ours throws; what a library throws after all still ends with a message and an exit
+  // code.
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fputs("geonce: internal error: ", stderr);
+    std::fputs(error.what(), stderr);
+    std::fputc('\n', stderr);
+    return 1;
+  }
 }

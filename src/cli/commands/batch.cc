@@ -314,7 +314,7 @@ void add_batch(CLI::App& app, Program& program) {
       ->type_name("OUT")
       ->capture_default_str();
 
-  const auto input = "Input";
+  const auto* const input = "Input";
   command
       ->add_option("--address",
                    a.address,
@@ -365,7 +365,7 @@ void add_batch(CLI::App& app, Program& program) {
   command->add_flag("--no-header", a.no_header, "The first line is a row; columns go by number")
       ->group(input);
 
-  const auto output = "Output";
+  const auto* const output = "Output";
   command
       ->add_option("--format",
                    a.format,
@@ -399,7 +399,7 @@ void add_batch(CLI::App& app, Program& program) {
   command->add_flag("--no-progress", a.no_progress, "Print the summary, but no progress")
       ->group(output);
 
-  const auto cost = "Cost";
+  const auto* const cost = "Cost";
   command->add_flag("--dry-run", a.dry_run, "Count and price, ask nobody, write nothing")
       ->group(cost);
   command->add_option("--limit", a.limit, "Only the first so many rows")
@@ -416,7 +416,7 @@ void add_batch(CLI::App& app, Program& program) {
   command->add_flag("--cache-only", a.cache_only, "Never pay")->group(cost);
   command->add_flag("--refresh", a.refresh, "Buy every address anew")->group(cost);
 
-  const auto again = "Running it again";
+  const auto* const again = "Running it again";
   command->add_flag("--retry-failed", a.retry_failed, "Ask again for rows that ended in error")
       ->group(again);
   command
@@ -430,7 +430,7 @@ void add_batch(CLI::App& app, Program& program) {
   command->add_flag("--restart", a.restart, "Forget this batch's own rows; remembered answers stay")
       ->group(again);
 
-  const auto pace = "Pace";
+  const auto* const pace = "Pace";
   command->add_option("--concurrency", a.concurrency, "Calls at once to one provider")
       ->type_name("N")
       ->check(CLI::PositiveNumber)
