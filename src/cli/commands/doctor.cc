@@ -12,8 +12,8 @@ namespace {
 /// Findings, a line each; what is bad decides the exit code.
 class Findings {
  public:
-  void good(const std::string& text) { fmt::print("ok    {}\n", text); }
-  void warn(const std::string& text) { fmt::print("warn  {}\n", text); }
+  static void good(const std::string& text) { fmt::print("ok    {}\n", text); }
+  static void warn(const std::string& text) { fmt::print("warn  {}\n", text); }
   void bad(const Error& error) {
     fmt::print("bad   {}\n", error.message);
     if (exit_code_ == 0) exit_code_ = row(error.code).exit_code;
