@@ -1,5 +1,6 @@
 #include "batch/row_work.h"
 
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -11,9 +12,9 @@ constexpr char kError = 0, kAnswer = 1, kOpen = 2;
 
 template <class T>
 void put(std::string& out, T value) {
-  char bytes[sizeof value];
-  std::memcpy(bytes, &value, sizeof value);
-  out.append(bytes, sizeof value);
+  std::array<char, sizeof value> bytes{};
+  std::memcpy(bytes.data(), &value, bytes.size());
+  out.append(bytes.data(), bytes.size());
 }
 
 template <class T>
