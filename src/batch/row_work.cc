@@ -109,6 +109,16 @@ void decode_chunk(std::string_view bytes, RowWork& work) {
 }
 
 Result<Keyed> RowReader::key_of_row(QueryView& query) {
+  const bool is_plain = !query.is_structured() && query.country_text.empty() &&
+                        query.language.empty() && !mapping_->has_text_defaults();
+  if (is_plain) {
+    Spelling& spelling = spellings_[std::hash<std::string_view>()(query.text) % kSpellings];
+    if (spelling.country == query.country && spelling.text == query.text && !query.text.empty())
+      return spelling.keyed;
+    auto keyed = normalizer_.key(query);
+    if (keyed) spelling = {std::string(query.text), query.country, *keyed};
+    return keyed;
+  }
   auto keyed = normalizer_.key(query);
   if (keyed && mapping_->has_text_defaults() && has(keyed->quality, Quality::no_locality)) {
     mapping_->add_defaults(scratch_, query);
@@ -122,6 +132,7 @@ void RowReader::read(RowWork& work, Pool pool) {
   const std::size_t count = work.chunk.records.size();
   work.rows.assign(count, {});
   work.asked.clear();
+  work.asked.reserve(count);
   work.problems.clear();
   const std::size_t slots = std::bit_ceil(count * 2 + 1);
   table_.assign(slots, RowRef::kNone);

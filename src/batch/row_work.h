@@ -9,6 +9,7 @@
 
 #include "batch/chunk.h"
 #include "batch/columns.h"
+#include "batch/counts.h"
 #include "batch/input.h"
 #include "core/normalize.h"
 #include "resolver/resolver.h"
@@ -45,6 +46,7 @@ struct RowWork {
   std::vector<std::string> problems;
   std::atomic<std::size_t> pending{0};
   std::string output, exceptions;  // formatted rows
+  BatchCounts counts;              // of these rows
   std::optional<Error> failure;    // formatting failed: the run stops
 };
 
@@ -60,6 +62,15 @@ class RowReader {
   void read(RowWork& work, Pool pool);
 
  private:
+  /// A spelling that was read before. Files repeat themselves, and a look is cheaper than a
+  /// reading.
+  struct Spelling {
+    std::string text;
+    Country country;
+    Keyed keyed;
+  };
+  static constexpr std::size_t kSpellings = 32'768;
+
   Result<Keyed> key_of_row(QueryView& query);
 
   const RowInput* input_;
@@ -69,6 +80,8 @@ class RowReader {
   Normalizer normalizer_;
   std::string scratch_;
   std::vector<std::uint32_t> table_;  // open addressing over `asked`, rebuilt per chunk
+  std::vector<Spelling> spellings_ =
+      std::vector<Spelling>(kSpellings);  // by hash; the last one stays
 };
 
 /// The batch's own copy of a chunk's answers (docs/formats/batch.md).

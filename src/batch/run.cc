@@ -499,17 +499,33 @@ void Run::retry_when_due() {
   }
 }
 
+/// Counts a row where its result is at hand anyway.
+void count(const RowRef& row, const RowResult& result, RowWork& work) {
+  ++work.counts.by_status.at(static_cast<std::size_t>(result.status));
+  if (row.asked == RowRef::kNone) return;
+  const Asked& asked = work.asked[row.asked];
+  if (asked.is_replayed) {
+    ++work.counts.replayed;
+  } else if (asked.resolved.answer) {
+    const bool repeats = asked.resolved.source == AnswerSource::paid && !row.is_first;
+    ++work.counts.by_source.at(
+        static_cast<std::size_t>(repeats ? AnswerSource::coalesced : asked.resolved.source));
+  }
+}
+
 void Run::format(RowWork& work) {
-  work.output.clear();
-  work.exceptions.clear();
+  work.output.reserve(work.chunk.bytes.size() + work.rows.size() * 160);
+  work.counts.rows = static_cast<std::int64_t>(work.rows.size());
   for (std::size_t i = 0; i < work.rows.size(); ++i) {
     const RowRef& row = work.rows[i];
     const Record& record = work.chunk.records[i];
     Result<void> written;
     if (row.is_kept) {
+      ++work.counts.kept;
       written = writer_->keep(work.chunk, record, work.output);
     } else {
       const RowResult result = result_of(row, work);
+      count(row, result, work);
       written = writer_->append(work.chunk, record, result, work.output);
       if (written && exceptions_ && result.status != RowStatus::match &&
           result.status != RowStatus::empty)
@@ -585,24 +601,7 @@ Result<void> Run::write(RowWork& work) {
   if (auto put = out_->write(work.output); !put) return put;
   if (exceptions_)
     if (auto put = exceptions_->write(work.exceptions); !put) return put;
-  for (const RowRef& row : work.rows) {
-    ++counts_.rows;
-    if (row.is_kept) {
-      ++counts_.kept;
-      continue;
-    }
-    const RowResult result = result_of(row, work);
-    ++counts_.by_status.at(static_cast<std::size_t>(result.status));
-    if (row.asked == RowRef::kNone) continue;
-    const Asked& asked = work.asked[row.asked];
-    if (asked.is_replayed) {
-      ++counts_.replayed;
-    } else if (asked.resolved.answer) {
-      const bool repeats = asked.resolved.source == AnswerSource::paid && !row.is_first;
-      ++counts_.by_source.at(
-          static_cast<std::size_t>(repeats ? AnswerSource::coalesced : asked.resolved.source));
-    }
-  }
+  counts_.add(work.counts);
   for (const Asked& asked : work.asked)
     if (auto added = distinct_->add(asked.ask.slot.key, 0); !added) return added;
   counts_.bytes_read = std::max(counts_.bytes_read, work.chunk.raw_offset);
@@ -764,14 +763,6 @@ Result<BatchReport> Run::operator()(const std::stop_token& stop,
 }
 
 }  // namespace
-
-double BatchCounts::hit_share() const {
-  std::int64_t answered = replayed;
-  for (const auto count : by_source) answered += count;
-  return answered == 0
-             ? 0
-             : 1 - static_cast<double>(of(AnswerSource::paid)) / static_cast<double>(answered);
-}
 
 std::string_view to_string(BatchEnd end) {
   switch (end) {

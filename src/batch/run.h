@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "batch/columns.h"
+#include "batch/counts.h"
 #include "batch/input.h"
 #include "batch/row_result.h"
 #include "batch/writer.h"
@@ -19,9 +20,6 @@
 #include "store/store.h"
 
 namespace geonce {
-
-inline constexpr std::size_t kRowStatuses = 7;
-inline constexpr std::size_t kSources = 8;
 
 struct BatchOptions {
   InputOptions input;
@@ -41,27 +39,8 @@ struct BatchOptions {
   int max_retries = 4;          // of one address, after transient failures
 
   std::size_t workers = 2;
-  std::size_t window = 8;  // chunks at once: bounds the memory
+  std::size_t window = 5;  // chunks at once: bounds the memory
   std::filesystem::path temp_folder;
-};
-
-/// What was done so far. A row counts once, when its output is written.
-struct BatchCounts {
-  std::int64_t rows = 0, distinct = 0, replayed = 0, kept = 0;
-  std::array<std::int64_t, kRowStatuses> by_status{};
-  std::array<std::int64_t, kSources> by_source{};
-  std::int64_t calls = 0;
-  Money cost;
-  std::uint64_t bytes_read = 0, bytes_total = 0;
-
-  [[nodiscard]] std::int64_t of(RowStatus status) const {
-    return by_status.at(static_cast<std::size_t>(status));
-  }
-  [[nodiscard]] std::int64_t of(AnswerSource source) const {
-    return by_source.at(static_cast<std::size_t>(source));
-  }
-  /// Rows answered without a call, of all that were answered.
-  [[nodiscard]] double hit_share() const;
 };
 
 /// Why a run came to its end. Everything but the first two can be gone on with by the same command.
