@@ -5,11 +5,12 @@
 
 A peer in the same run: the Python that people write (csv module, SHA-256 of a folded string, a dict that holds all).
 
-2026-11-30, virtual machine with 2 cores, 4 to 8 times overcommitted by other work, medians of 3, 56 MiB in, 203 MiB out:
+2026-11-30, virtual machine with 2 cores, medians of 3, 56 MiB in, 203 MiB out; the last line from a busier run:
 
-    1,000,000 rows, all distinct       118,000 rows/s   10.7 CPU s   156 MiB (146 MiB and 154,000 rows/s in another run)
-    the same file again                554,000 rows/s    2.3 CPU s    77 MiB
-    1,000,000 rows over 50,000         340,000 rows/s    4.2 CPU s   106 MiB
+    1,000,000 rows, all distinct       170,600 rows/s   10.8 CPU s   136 MiB
+    1,000,000 rows over 50,000         377,200 rows/s    4.1 CPU s   107 MiB
+    either file again                  560,500 and 605,600 rows/s
+    10,000,000 rows over 1,000,000      74,000 rows/s (8 times overcommitted)   146 MiB
     Python, from memory alone          216,000 rows/s
 """
 import argparse
