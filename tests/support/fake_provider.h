@@ -27,7 +27,11 @@ class FakeProvider : public Provider {
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   }
   ~FakeProvider() override {
-    thread_.request_stop();
+    {
+      // Under the lock: a call to wake between the look at the token and the sleep would be lost.
+      const std::lock_guard lock(mutex_);
+      thread_.request_stop();
+    }
     wake_.notify_all();
   }
 
