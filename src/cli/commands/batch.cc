@@ -19,8 +19,8 @@ namespace {
 struct Arguments {
   std::string file = "-", output = "-";
   std::string address, map, default_country, default_state, default_city, language;
-  std::string delimiter = "auto", quote = "auto", encoding = "auto", input_format = "auto",
-              output_encoding = "same";
+  std::string delimiter = "auto", quote = "auto", line_end = "auto", encoding = "auto",
+              input_format = "auto", output_encoding = "same";
   std::string format, columns, prefix, collision, max_cost, timeout, summary, exceptions;
   bool no_header = false, bom = false, dry_run = false, cache_only = false, refresh = false;
   bool retry_failed = false, retry_negative = false, only_missing = false, restart = false;
@@ -46,6 +46,11 @@ Result<BatchOptions> options_of(const Arguments& arguments, const Config& config
     const auto quote = parse_quote(arguments.quote);
     if (!quote) return fail(quote.error());
     options.input.dialect.quote = *quote;
+  }
+  if (arguments.line_end != "auto") {
+    const auto line_end = parse_line_end(arguments.line_end);
+    if (!line_end) return fail(line_end.error());
+    options.input.dialect.line_end = *line_end;
   }
   if (arguments.input_format != "auto") {
     const auto format = parse_format(arguments.input_format);
@@ -353,6 +358,10 @@ void add_batch(CLI::App& app, Program& program) {
       ->group(input);
   command->add_option("--quote", a.quote, "auto, a character or none")
       ->type_name("CHAR")
+      ->capture_default_str()
+      ->group(input);
+  command->add_option("--line-end", a.line_end, "auto, lf, crlf or cr")
+      ->type_name("NAME")
       ->capture_default_str()
       ->group(input);
   command
