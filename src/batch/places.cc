@@ -72,6 +72,10 @@ Result<Columns> columns_of(const std::string& map, std::span<const std::string> 
   return found;
 }
 
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t") == std::string_view::npos;
+}
+
 std::optional<double> degrees(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -83,10 +87,14 @@ std::optional<double> degrees(std::string_view text) {
 Result<PlaceRow> point_of(const Chunk& chunk,
                           const Record& record,
                           const Columns& columns,
-                          Country of_file,
+                          const PlacesOptions& options,
                           Normalizer& normalizer) {
   const auto part = [&](Part which) {
     return columns.at(which) ? chunk.field(record, *columns.at(which)) : std::string_view{};
+  };
+  const auto part_or = [&](Part which, std::string_view of_file) {
+    const std::string_view text = part(which);
+    return is_blank(text) ? of_file : text;
   };
   const auto lat_deg = degrees(part(lat));
   const auto lng_deg = degrees(part(lon));
@@ -99,10 +107,10 @@ Result<PlaceRow> point_of(const Chunk& chunk,
   row.house_number = part(number);
   row.street = part(street);
   row.unit = part(unit);
-  row.city = part(city);
+  row.city = part_or(city, options.city);
   row.district = part(district);
-  row.region = part(region);
-  row.postcode = part(postcode);
+  row.region = part_or(region, options.region);
+  row.postcode = part_or(postcode, options.postcode);
 
   QueryView query;
   query.house_number = row.house_number;
@@ -111,7 +119,7 @@ Result<PlaceRow> point_of(const Chunk& chunk,
   query.city = row.city;
   query.state = row.region;
   query.postcode = row.postcode;
-  query.country = of_file;
+  query.country = options.country;
   query.country_text = part(country);
   auto canonical = normalizer.normalize(query);
   if (!canonical) return fail(canonical.error());
@@ -156,7 +164,7 @@ Result<PlacesReport> load_places(Store& store,
       ++report.rows;
       auto point =
           record.problem == RowProblem::none
-              ? point_of(chunk, record, *columns, options.country, normalizer)
+              ? point_of(chunk, record, *columns, options, normalizer)
               : Result<PlaceRow>(
                     fail(ErrorCode::bad_csv, "{}", explain(record, input->shape().columns.size())));
       if (!point) {

@@ -18,7 +18,9 @@ struct PlacesOptions {
   std::string map;  // `number=…,street=…,…`; what it does not name has its OpenAddresses column
   std::string source;  // the name under which the points are kept; a later load replaces them
   bool add = false;    // keep what the source had
-  Country country;     // of all points, when the file has no column for it
+  // For rows that do not name one, because the cell is blank or there is no such column.
+  Country country;
+  std::string city, region, postcode;
 };
 
 struct PlacesReport {

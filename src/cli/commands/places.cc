@@ -13,7 +13,8 @@ namespace geonce::cli {
 namespace {
 
 struct Arguments {
-  std::string file, map, source, country, delimiter = "auto", encoding = "auto";
+  std::string file, map, source, country, city, region, postcode;
+  std::string delimiter = "auto", encoding = "auto";
   bool add = false;
 };
 
@@ -29,6 +30,9 @@ int load_file(const Globals& globals, const Arguments& arguments) {
   const auto country = parse_country(arguments.country);
   if (!country) return report(country.error());
   options.country = *country;
+  options.city = arguments.city;
+  options.region = arguments.region;
+  options.postcode = arguments.postcode;
   const auto encoding = parse_encoding_choice(arguments.encoding);
   if (!encoding) return report(encoding.error());
   options.input.encoding = *encoding;
@@ -92,8 +96,13 @@ void add_places(CLI::App& app, Program& program) {
       ->add_option(
           "--source", arguments->source, "Keep the points under this name (default: the file's)")
       ->type_name("NAME");
-  load_command->add_option("--country", arguments->country, "The points' country, ISO 3166-1")
+  load_command->add_option("--country", arguments->country, "Of rows that name none, ISO 3166-1")
       ->type_name("CC");
+  load_command->add_option("--city", arguments->city, "Of rows that name none")->type_name("CITY");
+  load_command->add_option("--region", arguments->region, "Of rows that name none")
+      ->type_name("REGION");
+  load_command->add_option("--postcode", arguments->postcode, "Of rows that name none")
+      ->type_name("CODE");
   load_command->add_option("--delimiter", arguments->delimiter, "auto, a character, or tab")
       ->type_name("CHAR")
       ->capture_default_str();
