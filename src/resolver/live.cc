@@ -153,7 +153,9 @@ class LiveResolver final : public Resolver {
         commit_(1, kWritesAtOnce, [this](auto items) { do_commit(std::move(items)); }),
         release_(1, kWritesAtOnce, [this](auto items) { do_release(std::move(items)); }),
         mark_(1, kWritesAtOnce, [this](auto calls) { do_mark(std::move(calls)); }),
-        decode_(1, kWritesAtOnce, [this](auto items) { do_decode(std::move(items)); }) {}
+        decode_(1, kWritesAtOnce, [this](auto items) { do_decode(std::move(items)); }) {
+    sweep_later();
+  }
 
   ~LiveResolver() override {
     is_stopping_ = true;
@@ -379,6 +381,13 @@ class LiveResolver final : public Resolver {
     const std::lock_guard lock(idle_mutex_);
     count += change;
     if (flights_under_way_ == 0 && reads_under_way_ == 0) idle_.notify_all();
+  }
+
+  void sweep_later() {
+    timer_.at(parts_.clock.now() + parts_.options.sweep_every, Hurry::never, [this] {
+      parts_.memory.sweep();
+      sweep_later();
+    });
   }
 
   // --- admission

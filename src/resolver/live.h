@@ -35,7 +35,8 @@ struct ResolverOptions {
   milliseconds longest_wait{
       120'000};  // and one that pauses for longer than this is not waited for at all
 
-  std::size_t bulk_size = 100;  // lookups in one bulk call: what one lost answer costs
+  std::size_t bulk_size = 100;        // lookups in one bulk call: what one lost answer costs
+  milliseconds sweep_every{600'000};  // the memory, of answers whose life is over
   std::size_t read_threads = 2;
   std::optional<std::size_t> concurrency;  // in the place of each provider's own
   std::optional<double> rate_per_s;

@@ -112,7 +112,7 @@ class alignas(64) Shard {
         ++stats_.turned_away;
         return;
       }
-      evict();
+      evict(now);
     }
     insert(tag, slot, cached, heap, queue, asks);
   }
@@ -288,8 +288,9 @@ class alignas(64) Shard {
     from.bytes -= sizeof(Node) + gone.heap;
   }
 
-  /// Takes out exactly one entry. There is one.
-  void evict() {
+  /// Takes out exactly one entry. There is one. Having been asked for helps nobody whose life is
+  /// over.
+  void evict(Mono now) {
     while (main_.oldest == kNone ||
            (small_.oldest != kNone && small_.bytes > limit_ / kSmallShare)) {
       const std::uint32_t at = small_.oldest;
@@ -303,7 +304,7 @@ class alignas(64) Shard {
       push(at, Queue::main);
       ++stats_.admitted;
     }
-    while (node(main_.oldest).asks > 0) {
+    while (node(main_.oldest).asks > 0 && node(main_.oldest).cached.fresh_until > now) {
       const std::uint32_t at = main_.oldest;
       --node(at).asks;
       unlink(at);

@@ -30,7 +30,9 @@ class MemoryTier : public Tier {
   virtual std::optional<Cached> find_one(const Slot& slot) = 0;
   /// An entry that is past its `fresh_until` only takes away what is older.
   virtual void store_one(const Slot& slot, const Cached& cached) = 0;
-  /// Frees what is past its `fresh_until` and was not asked for since. Returns how many.
+  /// Frees what is past its `fresh_until`. `find` and the want of room do that as well; this is for
+  /// what nobody asks for any more, which the terms do not allow to hold for ever. Returns how
+  /// many.
   virtual std::size_t sweep() = 0;
   [[nodiscard]] virtual MemoryTierStats stats() const = 0;
 };

@@ -213,6 +213,23 @@ TEST_F(Resolver, what_was_bought_is_remembered_by_this_process_and_the_next) {
   EXPECT_EQ(provider.lookups(), 1U);
 }
 
+TEST_F(Resolver, an_answer_whose_life_is_over_leaves_the_memory_although_nobody_asks_for_it) {
+  FakeClock clock;
+  memory_ = open_memory_tier(1U << 20U, clock);
+  memory_->store_one(ask(street(1)).slot,
+                     {std::make_shared<const Answer>(), 1, clock.now() + 1h, 0, 0});
+  memory_->store_one(ask(street(2)).slot,
+                     {std::make_shared<const Answer>(), 1, clock.now() + 9h, 0, 0});
+  clock.advance(2h);
+  ASSERT_EQ(memory_->stats().entries, 2U);
+  options_.sweep_every = 1ms;
+  (void)resolver();
+  const Deadline limit = in(60s);
+  while (memory_->stats().entries > 1 && system_clock().now() < limit.at) std::this_thread::yield();
+  EXPECT_EQ(memory_->stats().entries, 1U);
+  EXPECT_TRUE(memory_->find_one(ask(street(2)).slot));
+}
+
 TEST_F(Resolver, a_no_match_is_an_answer_that_is_remembered) {
   auto& provider = add_provider("alpha");
   provider.know = [](const ProviderAsk&) { return FakeProvider::no_match(); };

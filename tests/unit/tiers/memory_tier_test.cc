@@ -174,6 +174,22 @@ TEST_F(MemoryTierTest, sweeps_out_what_nobody_asks_for_any_more) {
     EXPECT_EQ(tier->find_one(slot_of(i)).has_value(), i % 2 == 1) << i;
 }
 
+TEST_F(MemoryTierTest, makes_room_with_what_is_over_before_it_takes_what_is_fresh) {
+  auto tier = open_memory_tier(kMiB, clock_);
+  const auto ask = [&](std::uint64_t i) {
+    for (int time = 0; time < 3; ++time) (void)tier->find_one(slot_of(i));
+  };
+  std::uint64_t count = 0;
+  for (; tier->stats().evicted == 0; ++count) {
+    tier->store_one(slot_of(count), cached(count, 1, seconds{count % 2 == 0 ? 1 : 60}));
+    ask(count);
+  }
+  for (std::uint64_t i = 0; i < count; ++i) ask(i);  // all have been asked for equally often
+  clock_.advance(seconds{2});
+  for (std::uint64_t i = 0; i < count / 4; ++i) tier->store_one(slot_of(count + i), cached(i));
+  for (std::uint64_t i = 1; i < count; i += 2) EXPECT_TRUE(tier->find_one(slot_of(i))) << i;
+}
+
 TEST_F(MemoryTierTest, of_no_size_remembers_nothing) {
   auto tier = open_memory_tier(0, clock_);
   tier->store_one(slot_of(1), cached(1));
