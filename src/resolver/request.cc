@@ -405,8 +405,7 @@ Action Request::took_answer(Outcome outcome) {
     if (order_.steps.size() > 1 && life.erase > milliseconds{0}) last_no_match_for_ = life.fresh;
   }
   answered_ |= bit(now);
-  answer = keep_allowed(judge(std::move(answer), subject_.query.country, rules_.accept),
-                        provider().terms);
+  answer = judge(std::move(answer), subject_.query.country, rules_.accept);
   const bool is_good = answer.kind == AnswerKind::match;
   if (!best_ || is_better(answer, best_->answer)) best_ = Best{std::move(answer), intent_, now};
   return is_good ? conclude() : go_on(false);
@@ -521,14 +520,14 @@ bool Request::has_answer() const {
 /// Nobody is left to be asked: what is known is noted and told. Begins anew when the store failed.
 Action Request::conclude() {
   const bool must_note = last_.has_value();
-  if (has_answer()) return must_note && last_refused_ ? advance({}, {}) : commit(&*best_);
+  if (has_answer()) return must_note && last_refused_ ? advance({}, {}) : commit(true);
   if (must_note) {
     if (last_refused_) return release(ReleaseRequest::Kind::refused, *last_);
     // An answer that settles nothing, because another provider is to be asked when it is back.
-    return cool_down_ > milliseconds{0} ? advance({}, {}) : commit(nullptr);
+    return cool_down_ > milliseconds{0} ? advance({}, {}) : commit(false);
   }
   if (holds_claim_)
-    return refusal_ ? release(ReleaseRequest::Kind::refused, *refusal_) : commit(nullptr);
+    return refusal_ ? release(ReleaseRequest::Kind::refused, *refusal_) : commit(false);
   return end(failure());
 }
 
@@ -542,8 +541,18 @@ Life Request::life_of_answer(const Answer& answer, std::size_t step) const {
                  rules_.life);
 }
 
-/// best null: only the ledger is written and the claim closed.
-Action Request::commit(const Best* best) {
+/// Everybody is told what is stored, so that the first caller gets no more than the next one; the
+/// whole answer only where nothing is (docs/decisions/0010-told-is-what-is-kept.md).
+void Request::choose_best() {
+  if (chosen_) return;
+  committing_ = life_of_answer(best_->answer, best_->step);
+  const bool is_kept = committing_.erase > milliseconds{0};
+  chosen_ = std::make_shared<const Answer>(
+      is_kept ? keep_allowed(best_->answer, rules_.chain[best_->step].terms) : best_->answer);
+}
+
+/// Without an answer only the ledger is written and the claim closed.
+Action Request::commit(bool with_answer) {
   CommitRequest request;
   request.slot = subject_.slot;
   request.fence = fence_;
@@ -552,17 +561,16 @@ Action Request::commit(const Best* best) {
   request.no_match_for = last_no_match_for_;
   request.query_json = query_json_;
   request.pre_image = pre_image_;
-  if (best != nullptr) {
-    if (!chosen_) chosen_ = std::make_shared<const Answer>(best->answer);
+  if (with_answer) {
+    choose_best();
     request.answer = chosen_;
-    request.life = life_of_answer(best->answer, best->step);
-    if (!last_ || last_->intent != best->intent) request.answered_by = best->intent;
+    request.life = committing_;
+    if (!last_ || last_->intent != best_->intent) request.answered_by = best_->intent;
   } else {
     Answer nothing;
     nothing.provider = provider().name;
     request.answer = std::make_shared<const Answer>(std::move(nothing));
   }
-  committing_ = request.life;
   return act::Commit{std::move(request)};
 }
 
@@ -627,10 +635,7 @@ Action Request::was_released(Result<Released> released, const Moment& at) {
 Action Request::wait_for_store(Error error, const Moment& at) {
   note_failure(std::move(error));
   if (chosen_ || has_answer()) {
-    if (!chosen_) {
-      chosen_ = std::make_shared<const Answer>(best_->answer);
-      committing_ = life_of_answer(best_->answer, best_->step);
-    }
+    choose_best();
     tell_best(at);
   } else if (!ended_) {
     ending_.resolved.error = failure();

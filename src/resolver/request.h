@@ -202,7 +202,7 @@ class Request {
     std::vector<std::size_t> steps;
     std::shared_ptr<const std::vector<std::string>> names;
   };
-  /// The best answer of the chain so far.
+  /// The best answer of the chain so far, whole.
   struct Best {
     Answer answer;
     IntentId intent;
@@ -237,7 +237,8 @@ class Request {
   Action go_on(bool ask_again);
   Action conclude();
   Action advance(const std::vector<std::size_t>& steps, IntentId next);
-  Action commit(const Best* best);
+  void choose_best();
+  Action commit(bool with_answer);
   Action release(ReleaseRequest::Kind kind, CallRecord call);
   void pass_over(std::size_t from, std::size_t to);
   void note_failure(Error error);
@@ -280,7 +281,7 @@ class Request {
   std::optional<CallRecord> last_;
   bool last_refused_ = false;
   std::optional<milliseconds> last_no_match_for_;
-  std::shared_ptr<const Answer> chosen_;  // what is being committed …
+  std::shared_ptr<const Answer> chosen_;  // what is being committed and told …
   Life committing_;                       // … and for how long
   std::optional<ReleaseRequest> releasing_;
 

@@ -342,6 +342,63 @@ TEST_F(Request, an_answer_that_may_not_be_kept_is_given_and_not_stored) {
   EXPECT_FALSE(request.was_redundant());
 }
 
+TEST_F(Request, the_first_caller_is_told_what_the_terms_let_the_next_one_find) {
+  rules_.chain[0].terms.keep_fields = {"lat", "lon"};
+  Outcome given = outcome(OutcomeKind::match);
+  given.answer.formatted = "Storgata 1, 2406 Elverum";
+  given.answer.confidence = 0.9;
+  auto request = make();
+  (void)called(request);
+  const auto commit = std::get<act::Commit>(request.was_answered(given, false));
+  EXPECT_EQ(commit.request.answer->formatted, "");
+  EXPECT_EQ(commit.request.answer->at, (LatLng{1, 2}));
+  EXPECT_GT(commit.request.life.erase, 0ms);
+  (void)request.was_committed(Committed{}, now_, now());
+  EXPECT_EQ(*resolved(request).answer, *commit.request.answer);
+}
+
+TEST_F(Request, while_the_store_is_behind_callers_are_told_no_more_than_later) {
+  rules_.chain[0].terms.keep_fields = {"lat", "lon"};
+  Outcome given = outcome(OutcomeKind::match);
+  given.answer.formatted = "Storgata 1, 2406 Elverum";
+  auto request = make();
+  (void)called(request);
+  (void)request.was_answered(given, false);
+  (void)request.was_committed(fail(ErrorCode::store_unavailable, "gone"), now_, now());
+  EXPECT_TRUE(request.has_ended());
+  EXPECT_EQ(resolved(request).answer->formatted, "");
+  const auto again = std::get<act::Commit>(request.woken());
+  EXPECT_EQ(*again.request.answer, *resolved(request).answer);
+}
+
+TEST_F(Request, an_unsure_answer_lives_shorter_although_its_confidence_may_not_be_kept) {
+  rules_.chain[0].terms.keep_fields = {"lat", "lon"};
+  const auto life_at = [&](double confidence) {
+    Outcome given = outcome(OutcomeKind::match);
+    given.answer.confidence = confidence;
+    auto request = make();
+    (void)called(request);
+    const auto commit = std::get<act::Commit>(request.was_answered(given, false)).request;
+    EXPECT_FALSE(commit.answer->confidence);
+    return commit.life.fresh;
+  };
+  EXPECT_LT(life_at(0.2), life_at(0.9));
+}
+
+TEST_F(Request, a_match_whose_place_may_not_be_kept_is_given_whole_and_not_stored) {
+  rules_.chain[0].terms.keep_fields = {"place_id"};
+  Outcome given = outcome(OutcomeKind::match);
+  given.answer.formatted = "Storgata 1, 2406 Elverum";
+  auto request = make();
+  (void)called(request);
+  const auto commit = std::get<act::Commit>(request.was_answered(given, false));
+  EXPECT_EQ(commit.request.life.erase, 0ms);
+  (void)request.was_committed(Committed{}, now_, now());
+  EXPECT_EQ(resolved(request).answer->at, (LatLng{1, 2}));
+  EXPECT_EQ(resolved(request).answer->formatted, "Storgata 1, 2406 Elverum");
+  EXPECT_EQ(resolved(request).keep, 0ms);
+}
+
 // --- chains
 // ------------------------------------------------------------------------------------------
 
