@@ -166,13 +166,27 @@ bool is_transient(ErrorCode code) {
   }
 }
 
+/// The store, or the disk under it: the next row would fare no better.
+bool is_of_the_store(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::store_busy:
+    case ErrorCode::store_unavailable:
+    case ErrorCode::store_corrupt:
+    case ErrorCode::store_newer:
+    case ErrorCode::disk_full:
+    case ErrorCode::io_failed:
+    case ErrorCode::internal:
+      return true;
+    default:
+      return false;
+  }
+}
+
 /// Errors that say nothing about the row: the run that meets them is not at its end.
 bool is_of_the_run(ErrorCode code) {
-  return is_transient(code) || code == ErrorCode::provider_fatal ||
+  return is_transient(code) || is_of_the_store(code) || code == ErrorCode::provider_fatal ||
          code == ErrorCode::no_provider || code == ErrorCode::quota_exhausted ||
-         code == ErrorCode::cache_only_miss || code == ErrorCode::interrupted ||
-         code == ErrorCode::disk_full || code == ErrorCode::internal ||
-         code == ErrorCode::store_corrupt || code == ErrorCode::io_failed;
+         code == ErrorCode::cache_only_miss || code == ErrorCode::interrupted;
 }
 
 RowResult result_of(const RowRef& row, const RowWork& work) {
@@ -433,6 +447,7 @@ void Run::answered(RowWork& work, std::uint32_t index, Resolved resolved) {
         return;
       }
     }
+    if (is_of_the_store(code)) stop_for(BatchEnd::store_failed, resolved.error->message);
     asked.is_final = !is_of_the_run(code);
     if (code != ErrorCode::cache_only_miss && code != ErrorCode::quota_exhausted &&
         code != ErrorCode::interrupted && ++errors_ == options_.max_errors)
@@ -448,6 +463,7 @@ void Run::answered(RowWork& work, std::uint32_t index, Resolved resolved) {
 /// tried again, is down: then the rest of the file is better left for another time.
 void Run::note_health(const Resolved& resolved) {
   if (resolved.answer && resolved.source != AnswerSource::paid) return;
+  if (resolved.error && is_of_the_store(resolved.error->code)) return;
   const std::lock_guard lock(mutex_);
   if (!resolved.error || !is_transient(resolved.error->code)) {
     failures_in_a_row_ = 0;
@@ -629,7 +645,9 @@ Result<void> Run::write_all(const std::stop_token& stop,
     const bool stopping = is_stopped() && end_.load() != BatchEnd::capped;
     if (stopping && !drained) {
       drained = true;
-      resolver_.drain(Deadline::in(milliseconds{30'000}, clock_));
+      // Answers that find no room in the store are in the spool: a long wait adds nothing.
+      const milliseconds patience{end_.load() == BatchEnd::store_failed ? 3'000 : 30'000};
+      resolver_.drain(Deadline::in(patience, clock_));
     }
     {
       std::unique_lock lock(mutex_);
@@ -727,10 +745,10 @@ Result<BatchReport> Run::operator()(const std::stop_token& stop,
     tasks_.close();
   }
   if (!done) return fail(done.error());
-  if (auto saved = flush_saved(); !saved) return fail(saved.error());
-
   BatchReport report;
   report.end = end_;
+  const bool has_store = report.end != BatchEnd::store_failed;
+  if (auto saved = flush_saved(); !saved && has_store) return fail(saved.error());
   report.stop_reason = stop_reason_;
   const bool whole = report.end == BatchEnd::complete || report.end == BatchEnd::capped;
   const bool has_row_errors = counts_.of(RowStatus::error) + counts_.of(RowStatus::bad_row) > 0;
@@ -757,8 +775,9 @@ Result<BatchReport> Run::operator()(const std::stop_token& stop,
   head_.state = to_string(report.end);
   head_.rows = counts_.rows;
   head_.summary_json = to_json(report);
-  if (auto closed = store_.close_batch(head_, Deadline::in(kPatience, clock_)); !closed)
-    return fail(closed.error());
+  if (has_store)
+    if (auto closed = store_.close_batch(head_, Deadline::in(kPatience, clock_)); !closed)
+      return fail(closed.error());
   return report;
 }
 
@@ -778,6 +797,8 @@ std::string_view to_string(BatchEnd end) {
       return "provider_stopped";
     case BatchEnd::provider_down:
       return "provider_down";
+    case BatchEnd::store_failed:
+      return "store_failed";
     case BatchEnd::too_many_errors:
       return "too_many_errors";
   }
@@ -798,6 +819,7 @@ int exit_code_of(BatchEnd end) {
       return 8;
     case BatchEnd::provider_down:
       return 3;
+    case BatchEnd::store_failed:
     case BatchEnd::too_many_errors:
       return 1;
   }

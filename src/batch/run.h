@@ -51,6 +51,7 @@ enum class BatchEnd : std::uint8_t {
   interrupted,
   provider_stopped,  // key, quota or payment: no row failed because of it
   provider_down,
+  store_failed,  // or the disk under it: no row is to blame
   too_many_errors,
 };
 std::string_view to_string(BatchEnd end);

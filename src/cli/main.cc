@@ -1,4 +1,5 @@
 #include <clocale>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -33,6 +34,8 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A file beyond `ulimit -f` is a full disk: an error of write(2), which every writer handles.
+  std::signal(SIGXFSZ, SIG_IGN);
   // Nothing of ours throws; what a library throws after all still ends with a message and an exit
   // code.
   try {

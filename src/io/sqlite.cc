@@ -29,7 +29,7 @@ Error error(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) 
 /// What an SQLite result code means to the user of the file at `path`, and what to do about it.
 Error explain(int code, int system_errno, std::string_view detail, const std::string& path) {
   using enum ErrorCode;
-  const bool no_space = system_errno == ENOSPC || system_errno == EDQUOT;
+  const bool no_space = system_errno == ENOSPC || system_errno == EDQUOT || system_errno == EFBIG;
   const std::string cause =
       system_errno != 0 ? std::generic_category().message(system_errno) : std::string(detail);
   switch (code & 0xFF) {
