@@ -1,22 +1,18 @@
 #include "batch/run.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <condition_variable>
-#include <cstdlib>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <queue>
-#include <system_error>
 #include <thread>
 
 #include <boost/json.hpp>
-#include <fcntl.h>
 #include <openssl/evp.h>
-#include <unistd.h>
 
 #include "batch/distinct.h"
+#include "batch/kept_input.h"
 #include "batch/line_out.h"
 #include "batch/row_work.h"
 
@@ -31,57 +27,6 @@ constexpr milliseconds kPatiencePerRetry{15'000};
 // An address that has to wait longer is left for the next run.
 constexpr milliseconds kLongestPause{std::chrono::minutes{2}};
 
-/// Standard input, kept in a file without a name so that it can be read twice: once for its digest.
-class KeptInput {
- public:
-  static Result<KeptInput> of(const std::string& path, const std::filesystem::path& temp_folder) {
-    if (path != "-") return KeptInput(path, -1);
-    std::string name = temp_folder / "geonce-input-XXXXXX";
-    const int file = ::mkstemp(name.data());
-    if (file < 0)
-      return fail(
-          ErrorCode::io_failed,
-          "cannot keep standard input in {}: {} (set TMPDIR to a folder that can be written)",
-          temp_folder.string(),
-          std::generic_category().message(errno));
-    ::unlink(name.c_str());
-    KeptInput kept(fmt::format("/proc/self/fd/{}", file), file);
-    std::vector<char> block(std::size_t{1} << 20U);
-    for (;;) {
-      const ssize_t got = ::read(STDIN_FILENO, block.data(), block.size());
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0)
-        return fail(ErrorCode::io_failed,
-                    "reading standard input failed: {}",
-                    std::generic_category().message(errno));
-      if (got == 0) return kept;
-      for (ssize_t done = 0; done < got;) {
-        const ssize_t put =
-            ::write(file, block.data() + done, static_cast<std::size_t>(got - done));
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0)
-          return fail(errno == ENOSPC ? ErrorCode::disk_full : ErrorCode::io_failed,
-                      "keeping standard input in {} failed: {}",
-                      temp_folder.string(),
-                      std::generic_category().message(errno));
-        done += put;
-      }
-    }
-  }
-  KeptInput(KeptInput&& other) noexcept
-      : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)) {}
-  KeptInput& operator=(KeptInput&&) = delete;
-  ~KeptInput() {
-    if (file_ >= 0) ::close(file_);
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  KeptInput(std::string path, int file) : path_(std::move(path)), file_(file) {}
-  std::string path_;
-  int file_;
-};
-
 /// Everything that is known before the first row is asked about.
 struct Prepared {
   KeptInput kept;
@@ -91,8 +36,8 @@ struct Prepared {
   std::optional<PreviousRows> previous;
 };
 
-Result<Prepared> prepare(const BatchOptions& options) {
-  auto kept = KeptInput::of(options.input.path, options.temp_folder);
+Result<Prepared> prepare(const BatchOptions& options, const std::stop_token& stop) {
+  auto kept = KeptInput::of(options.input.path, options.temp_folder, stop);
   if (!kept) return fail(kept.error());
   InputOptions how = options.input;
   how.path = kept->path();
@@ -859,7 +804,7 @@ Result<BatchReport> run_batch(Store& store,
                               const BatchOptions& options,
                               const std::stop_token& stop,
                               const std::function<void(const BatchCounts&)>& notice) {
-  auto prepared = prepare(options);
+  auto prepared = prepare(options, stop);
   if (!prepared) return fail(prepared.error());
   return Run(store, resolver, clock, options, std::move(*prepared))(stop, notice);
 }
@@ -869,7 +814,7 @@ Result<BatchPlan> plan_batch(Resolver& resolver,
                              const BatchOptions& options,
                              const std::stop_token& stop,
                              const std::function<void(const BatchCounts&)>& notice) {
-  auto prepared = prepare(options);
+  auto prepared = prepare(options, stop);
   if (!prepared) return fail(prepared.error());
   // Collisions and encodings are found now, not after the money is spent.
   if (auto writer = RowWriter::make(prepared->input.shape(), options.output); !writer)

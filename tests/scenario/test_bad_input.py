@@ -1,8 +1,6 @@
 """Bad input gets a clear message and its exit code, and loses nothing."""
 
-import json
 import os
-import signal
 import sqlite3
 import subprocess
 
@@ -183,22 +181,3 @@ def test_a_column_collision_is_an_error_before_anything_is_paid(geonce, provider
     assert done.rc == 2
     assert "geo_lat" in done.err
     assert provider.bill() == []
-
-
-def test_ctrl_c_finishes_what_is_in_flight_and_says_how_to_go_on(geonce, provider):
-    rows = us_addresses(400)
-    write_csv(geonce.directory / "in.csv", rows)
-    provider.rules(latency_ms=200)
-    process = geonce.start("batch", "in.csv", "-o", "out.csv", "--address", "address", "--default-country", "US")
-    provider.wait(requests=20)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert b"again" in err
-    assert no_output(geonce)
-    provider.script({})
-    done = geonce.run("batch", "in.csv", "-o", "out.csv", "--address", "address", "--default-country", "US", "--summary", "s.json")
-    assert done.rc == 0, done.err
-    assert len((geonce.directory / "out.csv").read_text().splitlines()) == 401
-    assert max(provider.calls().values()) == 1
-    assert json.loads((geonce.directory / "s.json").read_text())["calls"] < 400
