@@ -128,6 +128,7 @@ ReleaseRequest release_of(const OpenIntent& open, bool was_sent, int max_unknown
       was_sent ? "the process died before the answer" : "the process died before the call";
   request.call.billed = was_sent ? Billed::unknown : Billed::no;
   request.call.units = was_sent ? 1 : 0;
+  if (was_sent) request.call.price = open.price;
   request.max_unknown = max_unknown;
   return request;
 }

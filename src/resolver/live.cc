@@ -1006,7 +1006,9 @@ RequestRules rules_of(const std::vector<std::shared_ptr<Provider>>& chain,
                            traits.countries,
                            traits.no_match_rechecks,
                            traits.single_timeout,
-                           traits.bulk_timeout});
+                           traits.bulk_timeout,
+                           traits.price_single,
+                           traits.price_bulk});
   }
   rules.life = life;
   rules.accept = accept;

@@ -218,6 +218,7 @@ Action Request::admitted(Admission admission) {
   take.life = claim_life(chain_.steps);
   take.max_unknown = rules_.max_unknown;
   take.chain = chain_.names;
+  take.prices = prices();
   take.query_json = to_json(subject_.query);
   take.pre_image = pre_image_;
   return act::Take{std::move(take)};
@@ -250,6 +251,18 @@ Request::Chain Request::chain_of(std::vector<std::size_t> steps) const {
   names.reserve(steps.size());
   for (const std::size_t step : steps) names.push_back(rules_.chain[step].name);
   return {std::move(steps), std::make_shared<const std::vector<std::string>>(std::move(names))};
+}
+
+/// What a call to each of the chain may cost. One that waits for company and gets none goes alone.
+std::vector<Money> Request::prices() const {
+  std::vector<Money> prices;
+  prices.reserve(chain_.steps.size());
+  for (const std::size_t step : chain_.steps) {
+    const ChainStep& provider = rules_.chain[step];
+    prices.push_back(bulk_ ? std::max(provider.price_bulk, provider.price_single)
+                           : provider.price_single);
+  }
+  return prices;
 }
 
 Action Request::was_taken(Result<Taken> taken, Mono asked, const Moment& at) {
@@ -482,6 +495,7 @@ Action Request::advance(const std::vector<std::size_t>& steps, IntentId next) {
   request.next_intent = next;
   request.life = claim_life(chain_.steps);
   request.chain = chain_.names;
+  request.prices = prices();
   intent_ = next;
   return act::Advance{std::move(request)};
 }

@@ -33,6 +33,7 @@ struct ChainStep {
   std::vector<Country> countries;  // empty: all
   int no_match_rechecks = 0;
   milliseconds single_timeout{8'000}, bulk_timeout{60'000};  // a call is cut there
+  Money price_single, price_bulk;
 };
 
 /// Who is asked, in order.
@@ -218,6 +219,7 @@ class Request {
   [[nodiscard]] std::size_t step() const { return chain_.steps[position_]; }
   [[nodiscard]] const ChainStep& provider() const { return rules_.chain[step()]; }
   [[nodiscard]] Chain chain_of(std::vector<std::size_t> steps) const;
+  [[nodiscard]] std::vector<Money> prices() const;
   [[nodiscard]] Life life_of_answer(const Answer& answer, std::size_t step) const;
   [[nodiscard]] milliseconds claim_life(const std::vector<std::size_t>& steps) const;
   [[nodiscard]] CallRecord record_of(const Outcome& outcome) const;

@@ -194,18 +194,21 @@ struct Prepared {
   OwnerId owner;
   Cause cause = Cause::miss;
   bool bulk = false;
+  Money price;
 };
 
 Prepared read_prepared(SqliteWork& work, const IntentId& intent) {
   auto row = work.db.prepare(
-      "SELECT at, gen, attempt, owner, cause, bulk FROM ledger WHERE intent = ? AND event = 1");
+      "SELECT at, gen, attempt, owner, cause, bulk, price_micro_usd FROM ledger "
+      "WHERE intent = ? AND event = 1");
   if (!row.bind(blob(intent)).step()) return {};
   return {row.integer(0),
           row.integer(1),
           static_cast<int>(row.integer(2)),
           uuid_from(row.bytes(3)),
           static_cast<Cause>(row.integer(4)),
-          row.integer(5) != 0};
+          row.integer(5) != 0,
+          Money{row.integer(6)}};
 }
 
 /// Whether the row is new; an event that stands already is left as it is.
@@ -322,6 +325,12 @@ std::size_t step_of(const std::vector<std::string>& chain,
   return at == chain.end() ? 0 : static_cast<std::size_t>(at - chain.begin());
 }
 
+template <class Request>
+Money price_of(const Request& request, std::size_t step) {
+  GEONCE_EXPECTS(request.prices.empty() || request.prices.size() == request.chain->size());
+  return request.prices.empty() ? Money{} : request.prices[step];
+}
+
 void remember_no_match(SqliteWork& work,
                        const Slot& slot,
                        const std::string& provider,
@@ -331,8 +340,9 @@ void remember_no_match(SqliteWork& work,
       .run();
 }
 
+/// price  what the call may cost: nobody knows better if its answer is lost
 void write_prepared(
-    SqliteWork& work, const Slot& slot, const Claim& claim, Cause cause, bool bulk) {
+    SqliteWork& work, const Slot& slot, const Claim& claim, Cause cause, bool bulk, Money price) {
   LedgerRow row;
   row.intent = claim.intent;
   row.event = LedgerEvent::prepared;
@@ -342,6 +352,8 @@ void write_prepared(
   row.provider = claim.provider;
   row.cause = cause;
   row.bulk = bulk;
+  row.units = 1;
+  row.price = price;
   if (!write_ledger(work, row, claim.owner))
     work.db.give_up({ErrorCode::internal,
                      fmt::format("the intent {} has been used before; each attempt needs its own",
@@ -431,6 +443,7 @@ Taken take(SqliteWork& work, const TakeRequest& request) {
     lost.intent = old->intent;
     lost.provider = old->provider;
     lost.reason = "takeover";
+    lost.price = prepared.price;
     write_ledger(
         work, outcome_row(LedgerEvent::unknown, slot, old->gen, prepared, lost), old->owner);
     if (same_window && claim.attempt > request.max_unknown) {
@@ -475,8 +488,12 @@ Taken take(SqliteWork& work, const TakeRequest& request) {
   }
   claim.provider = chain[*step];
   claim.deadline = after(work.now, request.life);
-  write_prepared(
-      work, slot, claim, claim.attempt > 1 ? Cause::takeover : request.cause, request.bulk);
+  write_prepared(work,
+                 slot,
+                 claim,
+                 claim.attempt > 1 ? Cause::takeover : request.cause,
+                 request.bulk,
+                 price_of(request, *step));
   claim.fence = work.db.last_insert_rowid();
   write_claim(work, slot, claim);
   taken.verdict = Taken::Verdict::send;
@@ -532,7 +549,7 @@ Advanced advance(SqliteWork& work, const AdvanceRequest& request) {
   }
   claim->intent = request.next_intent;
   claim->provider = (*request.chain)[*step];
-  write_prepared(work, slot, *claim, prepared.cause, prepared.bulk);
+  write_prepared(work, slot, *claim, prepared.cause, prepared.bulk, price_of(request, *step));
   write_claim(work, slot, *claim);
   return {Advanced::Verdict::send, *step};
 }
@@ -733,14 +750,15 @@ std::vector<OpenIntent> open_intents(SqliteWork& work,
     found.intent = intent;
     {
       auto row = work.db.prepare(
-          "SELECT pool, key, gen, attempt, provider, owner FROM ledger WHERE intent = ? AND event "
-          "= 1");
+          "SELECT pool, key, gen, attempt, provider, owner, price_micro_usd FROM ledger "
+          "WHERE intent = ? AND event = 1");
       if (!row.bind(blob(intent)).step()) return;
       found.slot = {static_cast<Pool>(row.integer(0)), key_from(row.bytes(1))};
       found.gen = row.integer(2);
       found.attempt = static_cast<int>(row.integer(3));
       found.provider = row.bytes(4);
       found.owner = uuid_from(row.bytes(5));
+      found.price = Money{row.integer(6)};
     }
     if (is_settled(work, intent)) return;
     if (const auto entry = read_entry(work, found.slot))

@@ -85,7 +85,8 @@ std::int64_t limit_of(std::size_t limit) {
 }
 
 /// What became of one intent: its outcome rows by event, each at most once.
-struct Fate {
+class Fate {
+ public:
   struct Outcome {
     Billed billed = Billed::unknown;
     std::int64_t units = 0;
@@ -93,12 +94,14 @@ struct Fate {
     bool redundant = false;
   };
   std::map<LedgerEvent, Outcome> outcomes;
+  Outcome at_first;  // what it may cost as long as there is none
 
   void add_to(LedgerSum& sum) const {
     using enum LedgerEvent;
     ++sum.prepared;
     if (outcomes.empty()) {
       ++sum.open;
+      add_money(at_first, sum);
       return;
     }
     // What is known beats what was not known at first; each intent counts once.
@@ -116,14 +119,19 @@ struct Fate {
     for (const auto event : {reconciled, answered, refused, voided, unknown}) {
       const auto at = outcomes.find(event);
       if (at == outcomes.end()) continue;
-      if (at->second.billed == Billed::yes) {
-        sum.billed_units += at->second.units;
-        sum.billed += at->second.price;
-      } else if (at->second.billed == Billed::unknown) {
-        sum.in_doubt_units += at->second.units;
-        sum.in_doubt += at->second.price;
-      }
+      add_money(at->second, sum);
       return;
+    }
+  }
+
+ private:
+  static void add_money(const Outcome& outcome, LedgerSum& sum) {
+    if (outcome.billed == Billed::yes) {
+      sum.billed_units += outcome.units;
+      sum.billed += outcome.price;
+    } else if (outcome.billed == Billed::unknown) {
+      sum.in_doubt_units += outcome.units;
+      sum.in_doubt += outcome.price;
     }
   }
 };
@@ -183,7 +191,8 @@ std::vector<LedgerSum> sum_ledger(SqliteWork& work, const LedgerFilter& filter) 
   if (filter.intent) where.add("p.intent = ?", blob(*filter.intent));
   if (filter.provider) where.add("p.provider = ?", std::string_view(*filter.provider));
   auto row = work.db.prepare(fmt::format(
-      "SELECT p.seq, p.provider, o.event, o.billed, o.units, o.price_micro_usd, o.redundant "
+      "SELECT p.seq, p.provider, o.event, o.billed, o.units, o.price_micro_usd, o.redundant, "
+      "p.units, p.price_micro_usd "
       "FROM ledger p LEFT JOIN ledger o ON o.intent = p.intent AND o.event > 1{} ORDER BY p.at, "
       "p.seq",
       where.sql));
@@ -202,6 +211,7 @@ std::vector<LedgerSum> sum_ledger(SqliteWork& work, const LedgerFilter& filter) 
       seq = row.integer(0);
       provider = row.bytes(1);
     }
+    fate.at_first = {Billed::unknown, row.integer(7), Money{row.integer(8)}};
     if (row.is_null(2)) continue;
     fate.outcomes[static_cast<LedgerEvent>(row.integer(2))] = {static_cast<Billed>(row.integer(3)),
                                                                row.integer(4),

@@ -88,7 +88,8 @@ struct TakeRequest {
   /// Outcomes that may stay unknown before the key is blocked; <0: takeover never.
   int max_unknown = 1;
   std::shared_ptr<const std::vector<std::string>> chain;  // paid providers in order, at least one
-  std::string query_json;  // frozen in the claim: retries of one window send the same bytes
+  std::vector<Money> prices;  // what a call may cost, by step of the chain; empty: nothing
+  std::string query_json;     // frozen in the claim: retries of one window send the same bytes
   std::string pre_image;
 };
 
@@ -128,6 +129,7 @@ struct AdvanceRequest {
   IntentId next_intent;
   milliseconds life{14'000};
   std::shared_ptr<const std::vector<std::string>> chain;
+  std::vector<Money> prices;  // as in TakeRequest
 };
 
 struct Advanced {
@@ -187,6 +189,7 @@ struct OpenIntent {
   std::int64_t fence = 0, gen = 0;
   int attempt = 1;
   std::string provider;
+  Money price;  // what the call may have cost
   OwnerId owner;
   std::string query_json, pre_image;
   int no_match_streak = 0;
@@ -219,7 +222,7 @@ struct LedgerRow {
   std::string reason, provider_request_id;
   Billed billed = Billed::unknown;
   int units = 0;
-  Money price;
+  Money price;  // of `prepared` and `unknown`: what it may cost
   bool redundant = false, late = false;
 };
 
@@ -237,6 +240,7 @@ struct LedgerSum {
   std::string provider;
   std::int64_t prepared = 0, answered = 0, refused = 0, unknown = 0, voided = 0, redundant = 0,
                open = 0;
+  /// In doubt is what may stand on the invoice: calls that are unknown, and those still open.
   std::int64_t billed_units = 0, in_doubt_units = 0;
   Money billed, in_doubt;
 };

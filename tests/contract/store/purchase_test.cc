@@ -9,6 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::SizeIs;
 using enum ReleaseRequest::Kind;
 
 TEST_P(Store, what_was_bought_is_found_with_what_is_left_of_its_life) {
@@ -84,6 +85,27 @@ TEST_P(Store, a_claim_that_is_overdue_is_taken_over_and_the_old_intent_is_ledger
   EXPECT_EQ(ledger_of(first.intent)[1].billed, Billed::unknown);
   EXPECT_EQ(ledger_of(second.intent)[0].cause, Cause::takeover);
   EXPECT_EQ(ledger_of(second.intent)[0].attempt, 2);
+}
+
+TEST_P(Store, a_call_whose_answer_is_lost_is_in_doubt_with_what_it_may_have_cost) {
+  auto first = ask(slot(1));
+  first.chain =
+      std::make_shared<const std::vector<std::string>>(std::vector<std::string>{"alpha", "beta"});
+  first.prices = {Money{500}, Money{7'000}};
+  auto on = next_after(first, take(first));
+  on.refused = true;
+  on.call.billed = Billed::no;
+  on.prices = first.prices;
+  ASSERT_EQ(advance(on).step, 1U);
+  const auto open = store_->open_intents(owner_, {}, Deadline::never());
+  ASSERT_THAT(*open, SizeIs(1));
+  EXPECT_EQ(open->front().price, Money{7'000});
+  clock_.advance(kClaimLife);
+  ASSERT_EQ(take(slot(1)).verdict, Verdict::send);
+  EXPECT_THAT(events_of(on.next_intent), ElementsAre("prepared", "unknown"));
+  EXPECT_EQ(ledger_of(on.next_intent)[1].price, Money{7'000});
+  EXPECT_EQ(ledger_of(on.next_intent)[1].units, 1);
+  EXPECT_EQ(sum("beta").in_doubt, Money{7'000});
 }
 
 TEST_P(Store, a_takeover_sends_the_bytes_that_the_first_attempt_froze) {

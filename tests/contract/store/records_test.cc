@@ -140,7 +140,9 @@ TEST_P(Store, the_sums_of_the_ledger_balance) {
   auto lost = ending(unknown, lost_ask, take(lost_ask));
   (void)release(lost);
   buy(slot(4), match());
-  (void)take(slot(5));
+  auto open_ask = ask(slot(5));
+  open_ask.prices = {Money{700}};
+  (void)take(open_ask);
   const auto total = sum();
   EXPECT_EQ(total.prepared, 5);
   EXPECT_EQ(total.refused, 1);
@@ -152,8 +154,8 @@ TEST_P(Store, the_sums_of_the_ledger_balance) {
             total.answered + total.refused + total.unknown + total.voided + total.open);
   EXPECT_EQ(total.billed_units, 1);
   EXPECT_EQ(total.billed, Money{5'000});
-  EXPECT_EQ(total.in_doubt_units, 1);
-  EXPECT_EQ(total.in_doubt, Money{5'000});
+  EXPECT_EQ(total.in_doubt_units, 2) << "the lost one, and the open one until it is known better";
+  EXPECT_EQ(total.in_doubt, Money{5'700});
 }
 
 // --- adoption

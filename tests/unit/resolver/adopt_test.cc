@@ -46,6 +46,8 @@ class Adopt : public testing::Test {
     std::vector<std::string> names;
     for (const auto& provider : providers_) names.push_back(provider->traits().name);
     request.chain = std::make_shared<const std::vector<std::string>>(std::move(names));
+    for (const auto& provider : providers_)
+      request.prices.push_back(provider->traits().price_single);
     const auto taken = store_->take(std::span(&request, 1), Deadline::never());
     EXPECT_TRUE(taken);
     EXPECT_EQ(taken->front().verdict, Taken::Verdict::send);
@@ -135,6 +137,8 @@ TEST_F(Adopt, a_call_without_an_answer_is_unknown_at_once_and_one_that_was_not_s
   EXPECT_EQ(report->voided, 1U);
   EXPECT_THAT(events_of(1), ElementsAre("prepared", "unknown"));
   EXPECT_THAT(events_of(2), ElementsAre("prepared", "voided"));
+  const auto sums = store_->ledger_sums({}, Deadline::never());
+  EXPECT_EQ(sums->front().in_doubt, Money{500}) << "what the call that was sent may have cost";
   // Nobody has to wait for the deadline of the dead.
   owner_ = make_uuid(system_clock());
   (void)take(1, "1 Sample St");

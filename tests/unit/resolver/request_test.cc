@@ -490,6 +490,26 @@ TEST_F(Request, a_claim_lives_as_long_as_its_slowest_provider_may_take) {
   EXPECT_EQ(std::get<act::Take>(other.admitted(admission)).request.life, 2s + 300s + 4s);
 }
 
+TEST_F(Request, the_store_is_told_what_the_call_may_cost_before_it_is_made) {
+  with_chain({"alpha", "beta"});
+  rules_.chain[0].price_single = {500};
+  rules_.chain[0].price_bulk = {400};
+  rules_.chain[1].price_single = {5'000};
+  rules_.chain[1].price_bulk = {6'000};
+  auto request = make();
+  const auto admit = std::get<act::Admit>(request.begin(std::nullopt, now_));
+  const auto take = std::get<act::Take>(request.admitted(all(admit.steps)));
+  EXPECT_THAT(take.request.prices, ElementsAre(Money{500}, Money{5'000}));
+  (void)request.was_taken(verdict(Taken::Verdict::send), now_, now());
+  const auto next =
+      std::get<act::Admit>(request.was_answered(outcome(OutcomeKind::ambiguous), false));
+  auto admission = all(next.steps);
+  admission.bulk = true;
+  const auto advance = std::get<act::Advance>(request.admitted(admission));
+  EXPECT_THAT(advance.request.prices, ElementsAre(Money{500}, Money{6'000}))
+      << "who finds no company in a bulk call goes alone";
+}
+
 TEST_F(Request, a_country_may_have_an_order_of_its_own) {
   with_chain({"alpha", "beta", "gamma"});
   rules_.countries[Country('F', 'R')].steps = {2, 0};
