@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from .fakegeo import point_of
 
 
+PRICES = {"google": 5_000, "geocodio": 500, "census": 0}  # micro-USD, of the built-in specs
+
+
 @dataclass(frozen=True)
 class Sums:
     """`geonce ledger summary` over all providers."""
@@ -18,12 +21,16 @@ class Sums:
     void: int
     redundant: int
     open: int
+    in_doubt_microusd: int
+    lost_microusd: int  # what the unknown ones cost if all of them were billed
 
 
 def ledger_sums(geonce):
     done = geonce.run("ledger", "summary", "--json")
     assert done.rc == 0, done.err
     rows = json.loads(done.out)
+    for row in rows:
+        row["lost_microusd"] = PRICES[row["provider"]] * row["unknown"]
     return Sums(**{name: sum(row[name] for row in rows) for name in Sums.__dataclass_fields__})
 
 
@@ -37,6 +44,8 @@ def check_the_ledger_against_the_bill(geonce, provider):
     billed = len(provider.bill())
     assert sums.open == 0, sums
     assert sums.calls == sums.answered + sums.refused + sums.unknown + sums.void, sums
+    # A lost answer may have cost what an answer costs, whoever noticed the loss.
+    assert sums.in_doubt_microusd >= sums.lost_microusd, sums
     received = sums.answered + sums.refused
     assert received <= billed <= received + sums.unknown, (billed, sums)
     # More than one purchase of an address needs a doubt, or a refusal, for each further one.
