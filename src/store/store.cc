@@ -31,7 +31,7 @@ std::string_view to_string(LedgerEvent event) {
     case LedgerEvent::unknown:
       return "unknown";
     case LedgerEvent::voided:
-      return "voided";
+      return "void";
     case LedgerEvent::reconciled:
       return "reconciled";
   }

@@ -265,7 +265,7 @@ TEST_P(Store, a_call_prepared_but_not_sent_when_its_claim_ends_is_void) {
   end.call.reset();
   end.answered_by = request.intent;
   EXPECT_TRUE(commit(end).stored);
-  EXPECT_THAT(events_of(on.next_intent), ElementsAre("prepared", "voided"));
+  EXPECT_THAT(events_of(on.next_intent), ElementsAre("prepared", "void"));
   EXPECT_EQ((*store_->entry(slot(1), Deadline::never()))->intent, request.intent);
 }
 

@@ -232,7 +232,7 @@ TEST_P(Store, a_call_proven_unsent_frees_the_key_at_once) {
   const auto request = ask(slot(1));
   const auto taken = take(request);
   EXPECT_TRUE(release(ending(voided, request, taken)).held);
-  EXPECT_THAT(events_of(request.intent), ElementsAre("prepared", "voided"));
+  EXPECT_THAT(events_of(request.intent), ElementsAre("prepared", "void"));
   const auto next = take(slot(1));
   EXPECT_EQ(next.verdict, Verdict::send);
   EXPECT_EQ(next.attempt, 1);

@@ -136,7 +136,7 @@ TEST_F(Adopt, a_call_without_an_answer_is_unknown_at_once_and_one_that_was_not_s
   EXPECT_EQ(report->unknown, 1U);
   EXPECT_EQ(report->voided, 1U);
   EXPECT_THAT(events_of(1), ElementsAre("prepared", "unknown"));
-  EXPECT_THAT(events_of(2), ElementsAre("prepared", "voided"));
+  EXPECT_THAT(events_of(2), ElementsAre("prepared", "void"));
   const auto sums = store_->ledger_sums({}, Deadline::never());
   EXPECT_EQ(sums->front().in_doubt, Money{500}) << "what the call that was sent may have cost";
   // Nobody has to wait for the deadline of the dead.

@@ -484,7 +484,7 @@ TEST_F(Resolver, a_full_disk_under_the_spool_prevents_the_call) {
   });
   EXPECT_EQ(code(one(ask(street(1)))), ErrorCode::disk_full);
   EXPECT_EQ(provider.lookups(), 0U);
-  EXPECT_THAT(events_of(ask(street(1)).slot), ElementsAre("alpha prepared", "alpha voided"));
+  EXPECT_THAT(events_of(ask(street(1)).slot), ElementsAre("alpha prepared", "alpha void"));
 }
 
 // --- outcomes
@@ -534,7 +534,7 @@ TEST_F(Resolver, a_claim_that_grew_too_old_is_void_and_taken_anew) {
   EXPECT_TRUE(one(ask(street(1))).answer);
   EXPECT_EQ(provider.lookups(), 1U);
   EXPECT_THAT(events_of(ask(street(1)).slot),
-              ElementsAre("alpha prepared", "alpha voided", "alpha prepared", "alpha answered"));
+              ElementsAre("alpha prepared", "alpha void", "alpha prepared", "alpha answered"));
 }
 
 TEST_F(Resolver, a_fatal_refusal_stops_the_provider_for_all_keys) {
