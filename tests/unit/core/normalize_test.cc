@@ -377,42 +377,5 @@ TEST(Key, only_pre_images_are_parsed) {
   EXPECT_FALSE(parse_pre_image(other_version).has_value());
 }
 
-/// Keys that were given out. A change here is a new version of the form, not a new expectation.
-TEST(Key, is_the_one_that_was_given_out) {
-  struct Row {
-    std::string_view country, text, key;
-  };
-  constexpr std::array<Row, 6> kRows{{
-      {"US",
-       "48 Bramble Court, Dayton, OH 45402",
-       "n1_e39d1e0eb02aded7c5c81f106675eb914994fa69dd3645a2812ddf971ca26f3b"},
-      {"US",
-       "350 Fifth Avenue, New York, NY 10118",
-       "n1_58883316d508aa33cdd0dfba9d75e3908e30f8f0462565b821583327d36ae403"},
-      {"US",
-       "PO Box 311, Minot, ND 58701",
-       "n1_158aa4e4a6d354a3a1a36a90c1d46d7af3ca1036cb8f6c7270c4208e8bc96fb7"},
-      {"US",
-       "12 Main St West Chester PA",
-       "n1_586fac8477efad04c55fa761ebde378bc1628c986245166bb18d88ffe3aa724e"},
-      {"CA",
-       "12 boul. St-Laurent O., Montréal QC H2X 1A1",
-       "n1_0ce191b3203ee85a53f284ca054943d9383b40e3391974a994fe152c59fba440"},
-      {"ZZ",
-       "12 Main St, Reno",
-       "n1_1c9ed4f9d27a0a59ddb89b93dc07241e704f3bd34a65176d445886f7cddbf2b5"},
-  }};
-  Normalizer normalizer;
-  for (const auto& [country, text, key] : kRows) {
-    QueryView query;
-    query.text = text;
-    query.country = country_of(country);
-    const auto keyed = normalizer.key(query);
-    ASSERT_TRUE(keyed.has_value()) << text;
-    EXPECT_EQ(to_text(keyed->key), key) << text;
-    EXPECT_EQ(parse_key(to_text(keyed->key)).value(), keyed->key);
-  }
-}
-
 }  // namespace
 }  // namespace geonce

@@ -1,0 +1,116 @@
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "core/normalize.h"
+
+// Keys that were given out (tests/fixtures/keys/README.md). A difference here is a new version of
+// the form, not a new expectation.
+
+namespace geonce {
+namespace {
+
+struct GoldenRow {
+  std::string country, query, pre_image, key;  // `|` in the pre-image stands for the byte 1F
+};
+
+std::string golden_file() {
+  return fmt::format(GEONCE_SOURCE_DIR "/tests/fixtures/keys/n{}.tsv", kKeyVersion);
+}
+
+/// Comments and the head come as rows that have only a `country`: the whole line.
+std::vector<GoldenRow> read_golden() {
+  std::ifstream file(golden_file());
+  std::vector<GoldenRow> rows;
+  for (std::string line; std::getline(file, line);) {
+    GoldenRow row;
+    const std::array columns{&row.country, &row.query, &row.pre_image, &row.key};
+    std::size_t column = 0;
+    for (const char letter : line) {
+      if (letter == '\t' && column + 1 < columns.size())
+        ++column;
+      else
+        *columns[column] += letter;
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+bool is_example(const GoldenRow& row) { return row.country.size() == 2; }
+
+Query query_of(const GoldenRow& row) {
+  Query query;
+  if (row.query.starts_with('{'))
+    query = query_from_json(row.query).value();
+  else
+    query.text = row.query;
+  query.country = row.country == "ZZ" ? Country() : Country(row.country[0], row.country[1]);
+  return query;
+}
+
+/// What this program makes of the row's query.
+GoldenRow made_of(const GoldenRow& row, Normalizer& normalizer) {
+  const Query query = query_of(row);
+  const auto canonical = normalizer.normalize(query.view());
+  const auto keyed = normalizer.key(query.view());
+  if (!canonical || !keyed) return {row.country, row.query, "refused", "refused"};
+  GoldenRow made{row.country, row.query, pre_image(*canonical), to_text(keyed->key)};
+  EXPECT_EQ(to_text(sha256(made.pre_image)), made.key) << row.query;
+  std::replace(made.pre_image.begin(), made.pre_image.end(), '\x1F', '|');
+  return made;
+}
+
+TEST(GoldenKeys, are_the_ones_that_were_given_out) {
+  const auto rows = read_golden();
+  ASSERT_GE(rows.size(), 300U) << golden_file();
+  Normalizer normalizer;
+  std::map<std::string, int> examples;
+  for (const GoldenRow& row : rows) {
+    if (!is_example(row)) continue;
+    ++examples[row.country];
+    const GoldenRow made = made_of(row, normalizer);
+    EXPECT_EQ(made.pre_image, row.pre_image) << row.country << ": " << row.query;
+    EXPECT_EQ(made.key, row.key) << row.country << ": " << row.query;
+    if (row.key == "refused") continue;
+    EXPECT_EQ(to_text(parse_key(row.key).value()), row.key);
+  }
+  EXPECT_GE(examples["US"], 150);
+  EXPECT_GE(examples["CA"], 50);
+  EXPECT_GE(examples.size(), 40U) << "countries";
+}
+
+/// Not a test of the program: with GEONCE_FILL_KEYS=1 it fills rows that have neither pre-image nor
+/// key, and fails, so that it is noticed. It never changes a row that is filled.
+TEST(GoldenKeys, have_no_empty_rows) {
+  auto rows = read_golden();
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here sets a variable
+  const bool fills = std::getenv("GEONCE_FILL_KEYS") != nullptr;
+  Normalizer normalizer;
+  std::vector<std::string> empty;
+  for (GoldenRow& row : rows) {
+    if (!is_example(row) || !row.pre_image.empty() || !row.key.empty()) continue;
+    empty.push_back(row.query);
+    if (fills) row = made_of(row, normalizer);
+  }
+  EXPECT_TRUE(empty.empty()) << empty.size() << " rows have no key yet; see "
+                             << "tests/fixtures/keys/README.md. The first: " << empty.front();
+  if (!fills || empty.empty()) return;
+  std::ofstream file(golden_file());
+  for (const GoldenRow& row : rows) {
+    file << row.country;
+    if (is_example(row)) file << '\t' << row.query << '\t' << row.pre_image << '\t' << row.key;
+    file << '\n';
+  }
+}
+
+}  // namespace
+}  // namespace geonce
