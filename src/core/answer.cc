@@ -1,5 +1,6 @@
 #include "core/answer.h"
 
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -13,9 +14,9 @@ enum Flag : std::uint8_t { kHasAt = 1, kHasConfidence = 2, kPartial = 4 };
 template <class T>
 void put(std::string& out, T value) {
   static_assert(std::endian::native == std::endian::little);
-  char bytes[sizeof value];
-  std::memcpy(bytes, &value, sizeof value);
-  out.append(bytes, sizeof value);
+  std::array<char, sizeof value> bytes;
+  std::memcpy(bytes.data(), &value, sizeof value);
+  out.append(bytes.data(), bytes.size());
 }
 
 void put_text(std::string& out, std::string_view text) {

@@ -15,7 +15,7 @@ namespace geonce {
 bool is_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     UChar32 c = 0;
-    U8_NEXT(text.data(), at, text.size(), c);
+    U8_NEXT(text, at, text.size(), c);
     if (c < 0) return false;
   }
   return true;
@@ -28,7 +28,7 @@ std::string in_ascii(std::string_view utf8) {
   UErrorCode status = U_ZERO_ERROR;
   const auto* nfkd = icu::Normalizer2::getNFKDInstance(status);
   const auto whole = icu::UnicodeString::fromUTF8({utf8.data(), static_cast<int>(utf8.size())});
-  const auto apart = U_SUCCESS(status) ? nfkd->normalize(whole, status) : whole;
+  const auto apart = U_SUCCESS(status) != 0 ? nfkd->normalize(whole, status) : whole;
   std::string out;
   for (std::int32_t at = 0; at < apart.length(); at = apart.moveIndex32(at, 1)) {
     const UChar32 c = apart.char32At(at);

@@ -1,5 +1,6 @@
 #include "core/place_keys.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <span>
@@ -168,9 +169,7 @@ std::vector<Reading> read_text(const Canonical& address) {
   Words words = split(segments[0], " ");
   std::size_t used = 1;
   const auto has_number = [](const Words& some) {
-    for (const auto word : some)
-      if (is_number(word)) return true;
-    return false;
+    return std::any_of(some.begin(), some.end(), is_number);
   };
   // `gobakkvegen, 438, hernes` and `438, gobakkvegen, hernes`: the number in a segment of its own.
   if (segments.size() > 1) {

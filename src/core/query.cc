@@ -38,9 +38,9 @@ std::string cleaned(std::string_view text) {
   const auto* nfc = icu::Normalizer2::getNFCInstance(status);
   std::string composed;
   icu::StringByteSink<std::string> sink(&composed);
-  if (U_SUCCESS(status))
+  if (U_SUCCESS(status) != 0)
     nfc->normalizeUTF8(0, {text.data(), static_cast<int>(text.size())}, sink, nullptr, status);
-  return U_SUCCESS(status) ? composed : std::string(text);
+  return U_SUCCESS(status) != 0 ? composed : std::string(text);
 }
 
 void append(std::string& line, std::string_view separator, std::string_view part) {
@@ -62,10 +62,10 @@ bool says(std::string_view line, std::string_view part) {
     const auto byte = static_cast<unsigned char>(c);
     return byte >= 0x80 || std::isalnum(byte) != 0;
   };
-  for (auto at = line.begin();; ++at) {
+  for (std::string_view::const_iterator at = line.begin();; ++at) {
     at = std::search(at, line.end(), part.begin(), part.end(), same_letter);
     if (at == line.end()) return false;
-    const auto behind = at + static_cast<std::ptrdiff_t>(part.size());
+    const std::string_view::const_iterator behind = at + static_cast<std::ptrdiff_t>(part.size());
     if ((at == line.begin() || !is_word(at[-1])) && (behind == line.end() || !is_word(*behind)))
       return true;
   }

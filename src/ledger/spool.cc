@@ -61,9 +61,9 @@ std::uint32_t crc32c(std::string_view bytes) {
 
 template <std::integral T>
 void put(std::string& out, T value) {
-  char bytes[sizeof value];
-  std::memcpy(bytes, &value, sizeof value);
-  out.append(bytes, sizeof value);
+  std::array<char, sizeof value> bytes;
+  std::memcpy(bytes.data(), &value, sizeof value);
+  out.append(bytes.data(), bytes.size());
 }
 
 void put(std::string& out, const Uuid& uuid) {

@@ -193,7 +193,7 @@ Result<std::vector<std::string>> parse_submitted(std::string_view json_text) {
   if (array == nullptr || all.size() != array->size())
     return fail(
         ErrorCode::usage,
-        "what was submitted has to be a JSON array of references or texts, like [\"1\", \"2\"]");
+        R"(what was submitted has to be a JSON array of references or texts, like ["1", "2"])");
   return all;
 }
 

@@ -28,7 +28,7 @@ Group::Group(std::vector<Ask> all, Deadline until, Done done, Tally& tally)
       deadline(until),
       done_(std::move(done)),
       tally_(tally),
-      answered_(std::make_unique<std::atomic<bool>[]>(asks.size())) {}
+      answered_(asks.size()) {}
 
 bool Group::answer(std::size_t index, Resolved resolved) {
   if (answered_[index].exchange(true)) return false;

@@ -38,7 +38,7 @@ class Tally {
 class Group {
  public:
   using Done = std::function<void(std::size_t, Resolved)>;
-  Group(std::vector<Ask> asks, Deadline deadline, Done done, Tally& tally);
+  Group(std::vector<Ask> all, Deadline until, Done done, Tally& tally);
 
   std::vector<Ask> asks;  // an ask's query moves on into the flight it leads
   const Deadline deadline;
@@ -54,7 +54,7 @@ class Group {
  private:
   Done done_;
   Tally& tally_;
-  std::unique_ptr<std::atomic<bool>[]> answered_;
+  std::vector<std::atomic<bool>> answered_;
   std::mutex mutex_;
   std::vector<std::pair<std::size_t, std::shared_ptr<const Flight>>> waiting_;
 };

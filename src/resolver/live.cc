@@ -143,20 +143,21 @@ class LiveResolver final : public Resolver {
         read_(
             parts_.options.read_threads,
             kReadsAtOnce,
-            [this](auto items) { do_read(std::move(items)); },
+            [this](const auto& items) { do_read(items); },
             [](const ReadItem& item) {
               return item.flight ? std::size_t{1} : item.indices.size();
             }),
-        places_(1, kWritesAtOnce, [this](auto items) { do_places(std::move(items)); }),
+        places_(1, kWritesAtOnce, [this](const auto& items) { do_places(items); }),
         take_(1, kWritesAtOnce, [this](auto items) { do_take(std::move(items)); }),
         advance_(1, kWritesAtOnce, [this](auto items) { do_advance(std::move(items)); }),
         commit_(1, kWritesAtOnce, [this](auto items) { do_commit(std::move(items)); }),
         release_(1, kWritesAtOnce, [this](auto items) { do_release(std::move(items)); }),
-        mark_(1, kWritesAtOnce, [this](auto calls) { do_mark(std::move(calls)); }),
-        decode_(1, kWritesAtOnce, [this](auto items) { do_decode(std::move(items)); }) {
+        mark_(1, kWritesAtOnce, [this](const auto& calls) { do_mark(calls); }),
+        decode_(1, kWritesAtOnce, [this](const auto& items) { do_decode(items); }) {
     sweep_later();
   }
 
+  // NOLINTNEXTLINE(bugprone-exception-escape): a mutex that cannot be locked ends the process
   ~LiveResolver() override {
     is_stopping_ = true;
     drain(Deadline::never());
@@ -248,7 +249,7 @@ class LiveResolver final : public Resolver {
 
   void drain(Deadline deadline) override {
     is_draining_ = true;
-    for (auto& lane : lanes_) turn_away(*lane);
+    for (const auto& lane : lanes_) turn_away(*lane);
     timer_.hurry(Hurry::on_drain);
     if (is_stopping_) timer_.hurry(Hurry::on_stop);
     std::unique_lock lock(idle_mutex_);
@@ -586,7 +587,7 @@ class LiveResolver final : public Resolver {
 
   /// All calls that wait share one mark in the spool, and so one sync of the disk. Not on the HTTP
   /// client's thread: there every call would wait for the marks of those before it.
-  void do_mark(std::vector<std::shared_ptr<LiveCall>> calls) {
+  void do_mark(const std::vector<std::shared_ptr<LiveCall>>& calls) {
     std::vector<IntentId> intents;
     for (const auto& call : calls)
       for (const Ready& rider : call->riders) intents.push_back(rider.call.intent);
@@ -646,7 +647,7 @@ class LiveResolver final : public Resolver {
     decode_.push(call);
   }
 
-  void do_decode(std::vector<std::shared_ptr<LiveCall>> calls) {
+  void do_decode(const std::vector<std::shared_ptr<LiveCall>>& calls) {
     for (const auto& call : calls) end_call(*call);
     pump();
   }
@@ -698,7 +699,8 @@ class LiveResolver final : public Resolver {
     outcome.billed = is_lost ? Billed::unknown : Billed::no;
     outcome.reason = call.transfer.error;
     outcome.price = price_of(call.lane, call.bulk);
-    return std::vector<Outcome>(call.asks.size(), outcome);
+    std::vector<Outcome> all_alike(call.asks.size(), outcome);
+    return all_alike;
   }
 
   void note_health(Lane& lane,
@@ -734,7 +736,7 @@ class LiveResolver final : public Resolver {
     return Deadline::in(kStoreDeadline, parts_.clock);
   }
 
-  void do_read(std::vector<ReadItem> items) {
+  void do_read(const std::vector<ReadItem>& items) {
     const Mono asked = parts_.clock.now();
     std::size_t most = 0;
     for (const ReadItem& item : items) most += item.flight ? 1 : item.indices.size();
@@ -804,7 +806,7 @@ class LiveResolver final : public Resolver {
     drive(boarded.flight, std::move(boarded.flight->first));
   }
 
-  void do_places(std::vector<FlightPtr> flights) {
+  void do_places(const std::vector<FlightPtr>& flights) {
     std::vector<std::vector<Key>> questions;
     std::vector<FlightPtr> asking;
     for (const FlightPtr& flight : flights) {

@@ -1,6 +1,7 @@
 #include "tiers/memory_tier.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <mutex>
 #include <utility>
@@ -153,6 +154,7 @@ class alignas(64) Shard {
   static std::uint32_t tag_of(std::size_t hash) { return static_cast<std::uint32_t>(hash); }
 
  private:
+  using Chunk = std::array<Node, kChunkNodes>;
   struct Bucket {
     std::uint32_t tag = 0;
     std::uint32_t node = kNone;
@@ -168,9 +170,9 @@ class alignas(64) Shard {
   static constexpr std::size_t kNoBucket = SIZE_MAX;
   static constexpr std::size_t kBucketBytes = sizeof(Bucket) + sizeof(Ghost);
   static constexpr std::size_t kChunkBytes =
-      heap_block(kChunkNodes * sizeof(Node)) + 2 * sizeof(void*);  // its pointer too
+      heap_block(sizeof(Chunk)) + 2 * sizeof(void*);  // its pointer too
 
-  Node& node(std::uint32_t at) { return chunks_[at >> kChunkBits][at & (kChunkNodes - 1)]; }
+  Node& node(std::uint32_t at) { return (*chunks_[at >> kChunkBits])[at & (kChunkNodes - 1)]; }
   List& list(Queue queue) { return queue == Queue::small ? small_ : main_; }
   [[nodiscard]] std::size_t mask() const { return index_.size() - 1; }
 
@@ -222,7 +224,7 @@ class alignas(64) Shard {
 
   void add_chunk() {
     const auto first = static_cast<std::uint32_t>(chunks_.size() << kChunkBits);
-    chunks_.push_back(std::make_unique<Node[]>(kChunkNodes));
+    chunks_.push_back(std::make_unique<Chunk>());
     bytes_ += kChunkBytes;
     for (std::uint32_t i = kChunkNodes; i-- > 0;) {
       node(first + i).older = free_;
@@ -331,7 +333,7 @@ class alignas(64) Shard {
   mutable std::mutex mutex_;
   std::vector<Bucket> index_;  // linear probing, at most 7/8 full
   std::vector<Ghost> ghosts_;
-  std::vector<std::unique_ptr<Node[]>> chunks_;
+  std::vector<std::unique_ptr<Chunk>> chunks_;
   std::uint32_t free_ = kNone;
   std::uint32_t ghost_clock_ = 0;
   List small_, main_;

@@ -28,14 +28,14 @@ void look_at_store(const Config& config, bool deep, Findings& findings) {
   auto store = open_store(config, false);
   if (!store) {
     if (store.error().code == ErrorCode::not_found)
-      findings.warn(store.error().message);
+      Findings::warn(store.error().message);
     else
       findings.bad(store.error());
     return;
   }
   const auto stats = (*store)->stats(patience());
   if (!stats) return findings.bad(stats.error());
-  findings.good(
+  Findings::good(
       fmt::format("store {} ({} {}, schema {}, {:.1f} MiB): {} entries, {} ledger rows, {} address "
                   "points, {} batches",
                   stats->where,
@@ -48,24 +48,24 @@ void look_at_store(const Config& config, bool deep, Findings& findings) {
                   stats->places,
                   stats->batches));
   if (stats->places == 0 && config.chain.standard == std::vector<std::string>{"places"})
-    findings.warn(
+    Findings::warn(
         "the chain is places alone and there are no address points: geonce places load FILE, or "
         "name a provider in "
         "chain.default");
   if (stats->blocked_claims > 0)
-    findings.warn(fmt::format(
+    Findings::warn(fmt::format(
         "{} addresses are blocked: their last calls may have been billed and the answers are lost "
         "(geonce ledger show --event unknown; geonce get --refresh ADDRESS buys anew)",
         stats->blocked_claims));
   if (stats->open_claims > 0)
-    findings.warn(
+    Findings::warn(
         fmt::format("{} purchases are open: by a process at work, or by one that was killed (the "
                     "next run takes those over)",
                     stats->open_claims));
   if (deep) {
     const auto checked = (*store)->check(Deadline::never());
     if (!checked) return findings.bad(checked.error());
-    findings.good("every page and every answer of the store is readable");
+    Findings::good("every page and every answer of the store is readable");
   }
   struct statvfs disk {};
   const auto folder =
@@ -74,9 +74,9 @@ void look_at_store(const Config& config, bool deep, Findings& findings) {
     const std::uint64_t mib = disk.f_bavail * disk.f_frsize >> 20U;
     const auto text = fmt::format("{} MiB free beside the store", mib);
     if (mib < 512)
-      findings.warn(text + ": a full disk stops all purchases");
+      Findings::warn(text + ": a full disk stops all purchases");
     else
-      findings.good(text);
+      Findings::good(text);
   }
 }
 
@@ -85,7 +85,7 @@ void look_at_chain(const Config& config, Findings& findings) {
   if (!chain) return findings.bad(chain.error());
   for (const ProviderTraits& provider : *chain) {
     if (provider.terms.keep == Terms::Keep::nothing) {
-      findings.warn(
+      Findings::warn(
           fmt::format("provider {}: its terms are not known to allow keeping answers, so every "
                       "question is paid for again; if your "
                       "contract allows it, say so in providers.{}.terms",
@@ -96,12 +96,12 @@ void look_at_chain(const Config& config, Findings& findings) {
     const auto terms = provider.terms.keep == Terms::Keep::limited
                            ? fmt::format("{} days", provider.terms.keep_for.count() / 24)
                            : std::string("without limit");
-    findings.good(fmt::format("provider {}: {} a look-up, answers may be kept {}",
-                              provider.name,
-                              to_string(provider.price_single),
-                              terms));
+    Findings::good(fmt::format("provider {}: {} a look-up, answers may be kept {}",
+                               provider.name,
+                               to_string(provider.price_single),
+                               terms));
   }
-  if (chain->empty()) findings.good("the chain is places alone: nothing is ever paid");
+  if (chain->empty()) Findings::good("the chain is places alone: nothing is ever paid");
 }
 
 int examine(const Globals& globals, bool deep) {
@@ -111,8 +111,8 @@ int examine(const Globals& globals, bool deep) {
     findings.bad(loaded.error());
     return findings.exit_code();
   }
-  findings.good(loaded->file.empty() ? std::string("no configuration file: defaults")
-                                     : fmt::format("configuration {}", loaded->file.string()));
+  Findings::good(loaded->file.empty() ? std::string("no configuration file: defaults")
+                                      : fmt::format("configuration {}", loaded->file.string()));
   look_at_store(loaded->config, deep, findings);
   look_at_chain(loaded->config, findings);
   return findings.exit_code();

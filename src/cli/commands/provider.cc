@@ -49,7 +49,7 @@ Result<SavedResponse> response_of(const Arguments& arguments) {
     return fail(ErrorCode::usage, "--mode is single or batch");
   for (const std::string& line : arguments.headers) {
     auto header = parse_header(line);
-    if (!header) return fail(ErrorCode::usage, "--header \"{}\" is not \"Name: value\"", line);
+    if (!header) return fail(ErrorCode::usage, R"(--header "{}" is not "Name: value")", line);
     response.headers.push_back(std::move(*header));
   }
   if (!arguments.submitted.empty()) {
