@@ -22,7 +22,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kPatience{std::chrono::minutes{5}};  // with the store
-constexpr int kFailuresOfAnOutage = 7;
+constexpr std::int64_t kCallsOfAnOutage = 7;
 constexpr milliseconds kPatiencePerRetry{15'000};
 // An address that has to wait longer is left for the next run.
 constexpr milliseconds kLongestPause{std::chrono::minutes{2}};
@@ -246,7 +246,7 @@ class Run {
   void ask(RowWork& work, RowReader& reader);
   void send(RowWork& work, const std::vector<std::uint32_t>& which);
   void answered(RowWork& work, std::uint32_t index, Resolved resolved);
-  void note_health(const Resolved& resolved);
+  void note_health(const Silence& silence);
   void count_down(RowWork& work);
   void retry_when_due();
   void format(RowWork& work);
@@ -256,7 +256,7 @@ class Run {
   Result<void> write(RowWork& work);
   Result<void> save(RowWork& work);
   Result<void> flush_saved();
-  void count_spending();
+  void count_spending(const ResolverStats& now);
   Result<void> write_all(const std::stop_token& stop,
                          const std::function<void(const BatchCounts&)>& notice);
   [[nodiscard]] bool is_stopped() const { return end_.load() != BatchEnd::complete; }
@@ -292,8 +292,6 @@ class Run {
 
   std::atomic<BatchEnd> end_{BatchEnd::complete};
   std::string stop_reason_;
-  int failures_in_a_row_ = 0;
-  Mono failing_since_;
   std::atomic<std::int64_t> errors_{0};
 };
 
@@ -362,7 +360,6 @@ void Run::send(RowWork& work, const std::vector<std::uint32_t>& which) {
 void Run::answered(RowWork& work, std::uint32_t index, Resolved resolved) {
   Asked& asked = work.asked[index];
   ++asked.attempts;
-  note_health(resolved);
   if (resolved.answer) {
     asked.is_final = true;
     // Places are free and may be loaded anew at any time: they are asked again, not kept.
@@ -404,25 +401,18 @@ void Run::answered(RowWork& work, std::uint32_t index, Resolved resolved) {
   count_down(work);
 }
 
-/// A provider that has failed many times in a row, and for as long as an address would have been
-/// tried again, is down: then the rest of the file is better left for another time.
-void Run::note_health(const Resolved& resolved) {
-  if (resolved.answer && resolved.source != AnswerSource::paid) return;
-  if (resolved.error && is_of_the_store(resolved.error->code)) return;
-  const std::lock_guard lock(mutex_);
-  if (!resolved.error || !is_transient(resolved.error->code)) {
-    failures_in_a_row_ = 0;
+/// Providers that have answered none of many calls in a row, over as long as an address would have
+/// been tried again, are down: then the rest of the file is better left for another time.
+void Run::note_health(const Silence& silence) {
+  const milliseconds lasted =
+      std::chrono::duration_cast<milliseconds>(silence.last - silence.first);
+  if (silence.requests < kCallsOfAnOutage || lasted < options_.max_retries * kPatiencePerRetry)
     return;
-  }
-  if (failures_in_a_row_++ == 0) failing_since_ = clock_.now();
-  const auto patience = options_.max_retries * kPatiencePerRetry;
-  if (failures_in_a_row_ < kFailuresOfAnOutage || clock_.now() - failing_since_ < patience ||
-      is_stopped())
-    return;
-  stop_reason_ = resolved.error->message;
-  end_ = BatchEnd::provider_down;
-  retry_cv_.notify_all();
-  ready_cv_.notify_all();
+  stop_for(BatchEnd::provider_down,
+           fmt::format("{} (none of {} calls answered in {} s)",
+                       silence.why,
+                       silence.requests,
+                       std::chrono::ceil<std::chrono::seconds>(lasted).count()));
 }
 
 void Run::count_down(RowWork& work) {
@@ -571,8 +561,7 @@ Result<void> Run::write(RowWork& work) {
 
 /// Calls are counted where they are made: one that had to be repeated, or whose answer was lost,
 /// costs too.
-void Run::count_spending() {
-  const ResolverStats now = resolver_.stats();
+void Run::count_spending(const ResolverStats& now) {
   counts_.calls = now.calls - before_.calls;
   counts_.cost = now.cost - before_.cost;
 }
@@ -602,7 +591,9 @@ Result<void> Run::write_all(const std::stop_token& stop,
       for (const auto number : ready_) ready.push_back(number < 0 ? -1 - number : number);
       ready_.clear();
     }
-    count_spending();
+    const ResolverStats stats = resolver_.stats();
+    count_spending(stats);
+    note_health(stats.silence);
     notice(counts_);
     for (auto first = window_.begin(); first != window_.end() && first->first == next &&
                                        std::find(ready.begin(), ready.end(), next) != ready.end();
@@ -708,7 +699,7 @@ Result<BatchReport> Run::operator()(const std::stop_token& stop,
   auto distinct_count = distinct_->count();
   if (!distinct_count) return fail(distinct_count.error());
   counts_.distinct = distinct_count->at(0);
-  count_spending();
+  count_spending(resolver_.stats());
   report.counts = counts_;
   report.id = head_.id;
   report.resumed = was_known_;

@@ -242,6 +242,7 @@ class LiveResolver final : public Resolver {
     stats.redundant = redundant_;
     stats.cost = {cost_micro_usd_};
     stats.flights = static_cast<std::int64_t>(flights_.size());
+    stats.silence = silence_.with([](const Silence& silence) { return silence; });
     for (const auto& lane : lanes_)
       stats.calls_in_flight += static_cast<std::int64_t>(lane->in_flight());
     return stats;
@@ -703,21 +704,26 @@ class LiveResolver final : public Resolver {
     return all_alike;
   }
 
-  void note_health(Lane& lane,
-                   const std::vector<Outcome>& outcomes,
-                   milliseconds took,
-                   Mono now) const {
+  void note_health(Lane& lane, const std::vector<Outcome>& outcomes, milliseconds took, Mono now) {
     const Outcome* worst = nullptr;
     for (const Outcome& outcome : outcomes) {
       const bool is_answer =
           outcome.kind == OutcomeKind::match || outcome.kind == OutcomeKind::no_match ||
           outcome.kind == OutcomeKind::ambiguous || outcome.failure == FailureClass::permanent;
-      if (is_answer) return lane.ended(Lane::Health::good, {}, {}, took, now);
+      if (is_answer) {
+        silence_.with([](Silence& silence) { silence = {}; });
+        return lane.ended(Lane::Health::good, {}, {}, took, now);
+      }
       if (worst == nullptr || outcome.failure > worst->failure) worst = &outcome;
     }
     Error why;
     why.source = lane.name();
     why.message = fmt::format("{}: {}", lane.name(), worst->reason);
+    silence_.with([&](Silence& silence) {
+      if (silence.requests++ == 0) silence.first = now;
+      silence.last = now;
+      silence.why = why.message;
+    });
     if (worst->kind == OutcomeKind::refused && worst->failure == FailureClass::fatal) {
       why.code = ErrorCode::provider_fatal;
       lane.ended(Lane::Health::stop, parts_.options.fatal_cool_down, std::move(why), took, now);
@@ -915,6 +921,7 @@ class LiveResolver final : public Resolver {
   Flights flights_;
   const std::vector<std::unique_ptr<Lane>> lanes_;
   std::atomic<bool> is_draining_{false}, is_stopping_{false};
+  Guarded<Silence> silence_;
   std::mutex idle_mutex_;
   std::condition_variable idle_;
   std::int64_t flights_under_way_ = 0, reads_under_way_ = 0;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/answer.h"
@@ -79,6 +80,14 @@ struct Resolved {
   bool is_stored = true;  // false: paid and told, but the store does not take it yet
 };
 
+/// HTTP requests since the last one that brought an answer: how providers have been failing,
+/// whatever becomes of the questions meanwhile.
+struct Silence {
+  std::int64_t requests = 0;
+  Mono first, last;  // when these ended; of none, nothing
+  std::string why;   // the last of them
+};
+
 struct ResolverStats {
   // Asks, by where their answer came from.
   std::int64_t l1 = 0, db = 0, places = 0, coalesced = 0, paid = 0, negative = 0, stale = 0;
@@ -90,6 +99,7 @@ struct ResolverStats {
   Money cost;
   std::int64_t flights = 0;          // questions under way now
   std::int64_t calls_in_flight = 0;  // HTTP requests under way now
+  Silence silence;
 };
 
 /// Answers each query from the first tier that has it, else from one paid call per distinct key.
