@@ -271,9 +271,10 @@ bool has_event(SqliteWork& work, const IntentId& intent, LedgerEvent event) {
       .step();
 }
 
-/// Whether it is known what became of the call. `unknown` is not knowing.
+/// Whether it is known what became of the call. `unknown` is not knowing, and `reconciled` is about
+/// the bill alone: the answer may still turn up.
 bool is_settled(SqliteWork& work, const IntentId& intent) {
-  return work.db.prepare("SELECT 1 FROM ledger WHERE intent = ? AND event IN (2, 3, 5, 6)")
+  return work.db.prepare("SELECT 1 FROM ledger WHERE intent = ? AND event IN (2, 3, 5)")
       .bind(blob(intent))
       .step();
 }
@@ -734,6 +735,40 @@ void pin(SqliteWork& work,
   write_entry(work, slot, entry, pinned);
   forget_no_matches(work, slot);
   if (claim && claim->phase != Phase::in_flight) delete_claim(work, slot);
+}
+
+bool reconcile(SqliteWork& work, const Reconciliation& found) {
+  if (is_settled(work, found.intent) || has_event(work, found.intent, LedgerEvent::reconciled))
+    return false;
+  LedgerRow row;
+  {
+    auto unknown = work.db.prepare(
+        "SELECT provider, units, price_micro_usd, http_status, provider_request_id FROM ledger "
+        "WHERE intent = ? AND event = 4");
+    if (!unknown.bind(blob(found.intent)).step()) return false;
+    row.provider = unknown.bytes(0);
+    if (found.was_billed) {
+      row.units = static_cast<int>(unknown.integer(1));
+      row.price = Money{unknown.integer(2)};
+    }
+    row.http_status = static_cast<int>(unknown.integer(3));
+    row.provider_request_id = unknown.bytes(4);
+  }
+  const auto prepared = read_prepared(work, found.intent);
+  row.intent = found.intent;
+  row.event = LedgerEvent::reconciled;
+  row.slot = found.slot;
+  row.gen = prepared.gen;
+  row.attempt = prepared.attempt;
+  row.cause = prepared.cause;
+  row.bulk = prepared.bulk;
+  row.reason = found.reason;
+  row.billed = found.was_billed ? Billed::yes : Billed::no;
+  write_ledger(work, row, prepared.owner);
+  const auto claim = read_claim(work, found.slot);
+  if (claim && claim->intent == found.intent && claim->phase == Phase::blocked)
+    delete_claim(work, found.slot);
+  return true;
 }
 
 // --- adoption

@@ -24,6 +24,9 @@ void pin(SqliteWork& work,
          std::string_view query_json,
          std::string_view pre_image);
 
+/// Whether the call was unknown, and is so no more.
+bool reconcile(SqliteWork& work, const Reconciliation& found);
+
 /// Only reads.
 std::vector<OpenIntent> open_intents(SqliteWork& work,
                                      const OwnerId& owner,

@@ -101,6 +101,12 @@ class SqliteStore final : public Store {
     });
   }
 
+  Result<std::size_t> reconcile(std::span<const Reconciliation> found, Deadline deadline) override {
+    auto were_unknown = for_each<char>(found, deadline, geonce::reconcile);
+    if (!were_unknown) return fail(were_unknown.error());
+    return static_cast<std::size_t>(std::count(were_unknown->begin(), were_unknown->end(), 1));
+  }
+
   Result<std::vector<OpenIntent>> open_intents(const OwnerId& owner,
                                                std::span<const IntentId> also,
                                                Deadline deadline) override {

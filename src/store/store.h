@@ -182,6 +182,14 @@ struct Released {
   bool blocked = false;
 };
 
+/// What a person has learnt of a call whose answer is lost, from the invoice or from the provider.
+struct Reconciliation {
+  Slot slot;
+  IntentId intent;
+  bool was_billed = false;
+  std::string reason;  // where it says so; no address, no secret
+};
+
 /// What a spooled intent was about: everything a dead process knew.
 struct OpenIntent {
   IntentId intent;
@@ -326,6 +334,9 @@ class Store {
                            std::string_view query_json,
                            std::string_view pre_image,
                            Deadline) = 0;
+  /// Ledger `reconciled` for each call that is unknown; others are left alone. A key that such a
+  /// call has blocked may be bought again. Returns how many were unknown.
+  virtual Result<std::size_t> reconcile(std::span<const Reconciliation>, Deadline) = 0;
 
   /// Intents of `owner` that have `prepared` and no outcome, and those among `also` whoever owns
   /// them.

@@ -150,14 +150,3 @@ def test_a_provider_that_is_down_ends_the_run_with_its_own_code(job, provider):
     assert done.rc == 3, (done.rc, done.err)
     assert rows is None
     assert "again" in done.err
-
-
-def test_the_ledger_is_asked_in_the_words_that_it_answers_with(job, provider):
-    done, _, _ = job.rows(3).run()
-    assert done.rc == 0, done.err
-    for event in ("prepared", "answered", "refused", "unknown", "void"):
-        shown = job.program.run("ledger", "show", "--event", event)
-        assert shown.rc == 0, shown.err
-        words = [json.loads(line)["event"] for line in shown.out.splitlines()]
-        assert words == [event] * (3 if event in ("prepared", "answered") else 0)
-    assert job.program.run("ledger", "show", "--event", "voided").rc == 2

@@ -60,6 +60,9 @@ class FaultyStore : public Store {
                    Deadline d) override {
     return store_.pin(slot, answer, query_json, pre_image, d);
   }
+  Result<std::size_t> reconcile(std::span<const Reconciliation> found, Deadline d) override {
+    return store_.reconcile(found, d);
+  }
   Result<std::vector<OpenIntent>> open_intents(const OwnerId& owner,
                                                std::span<const IntentId> also,
                                                Deadline d) override {

@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <span>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
@@ -10,7 +13,7 @@ namespace geonce::cli {
 namespace {
 
 struct Arguments {
-  std::string from, to, provider, event, key, country;
+  std::string from, to, provider, event, key, country, billed, reason;
   std::size_t limit = 100;
   bool json = false;
 };
@@ -131,6 +134,55 @@ int summary(const Globals& globals, const Arguments& arguments) {
   return 0;
 }
 
+/// Calls that are unknown and were prepared in the time asked for.
+Result<std::vector<Reconciliation>> lost_calls(Store& store,
+                                               const LedgerFilter& asked,
+                                               const Arguments& arguments) {
+  LedgerFilter filter = asked;
+  filter.event = LedgerEvent::unknown;
+  filter.to = INT64_MAX;  // a loss is noticed later than the call was made
+  filter.limit = SIZE_MAX;
+  const auto unknown = store.ledger(filter, patience());
+  if (!unknown) return fail(unknown.error());
+  std::vector<Reconciliation> lost;
+  for (const LedgerRow& row : *unknown) {
+    LedgerFilter call;
+    call.intent = row.intent;
+    call.event = LedgerEvent::prepared;
+    call.from = asked.from;
+    call.to = asked.to;
+    const auto prepared = store.ledger(call, patience());
+    if (!prepared) return fail(prepared.error());
+    if (!prepared->empty())
+      lost.push_back({row.slot, row.intent, arguments.billed == "yes", arguments.reason});
+  }
+  return lost;
+}
+
+int reconcile(const Globals& globals, const Arguments& arguments) {
+  const auto filter = filter_of(arguments);
+  if (!filter) return report(filter.error());
+  if (arguments.billed != "yes" && arguments.billed != "no")
+    return report({ErrorCode::usage, "--billed is yes or no", {}, {}, {}});
+  auto store = open_existing_store(globals);
+  if (!store) return report(store.error());
+  const auto lost = lost_calls(**store, *filter, arguments);
+  if (!lost) return report(lost.error());
+  constexpr std::size_t kAtOnce = 500;
+  std::size_t closed = 0;
+  for (std::size_t from = 0; from < lost->size(); from += kAtOnce) {
+    const auto some = std::span(*lost).subspan(from, std::min(kAtOnce, lost->size() - from));
+    const auto done = (*store)->reconcile(some, patience());
+    if (!done) return report(done.error());
+    closed += *done;
+  }
+  fmt::print("{} lost {} closed as {}\n",
+             closed,
+             closed == 1 ? "call is" : "calls are",
+             arguments.billed == "yes" ? "billed" : "not billed");
+  return 0;
+}
+
 }  // namespace
 
 void add_ledger(CLI::App& app, Program& program) {
@@ -141,7 +193,9 @@ void add_ledger(CLI::App& app, Program& program) {
   auto* show_command =
       command->add_subcommand("show", "Show ledger rows, newest first, one JSON object a line");
   auto* summary_command = command->add_subcommand("summary", "Sum the ledger by provider");
-  for (auto* sub : {show_command, summary_command}) {
+  auto* reconcile_command = command->add_subcommand(
+      "reconcile", "Say of calls whose answer is lost whether they were billed");
+  for (auto* sub : {show_command, summary_command, reconcile_command}) {
     sub->add_option("--from", arguments->from, "From this date or instant on (UTC)")
         ->type_name("WHEN");
     sub->add_option("--to", arguments->to, "Before this date or instant (UTC)")->type_name("WHEN");
@@ -153,18 +207,28 @@ void add_ledger(CLI::App& app, Program& program) {
                    arguments->event,
                    "Only prepared, answered, refused, unknown, void or reconciled")
       ->type_name("EVENT");
-  show_command->add_option("--key", arguments->key, "Only this key (n1_…) or address")
-      ->type_name("KEY");
-  show_command
-      ->add_option("--country", arguments->country, "The country of the address given with --key")
-      ->type_name("CC");
+  for (auto* sub : {show_command, reconcile_command}) {
+    sub->add_option("--key", arguments->key, "Only this key (n1_…) or address")->type_name("KEY");
+    sub->add_option("--country", arguments->country, "The country of the address given with --key")
+        ->type_name("CC");
+  }
   show_command->add_option("--limit", arguments->limit, "At most so many rows")
       ->type_name("N")
       ->capture_default_str();
   summary_command->add_flag("--json", arguments->json, "Print JSON");
+  reconcile_command->add_option("--billed", arguments->billed, "Do they stand on the invoice?")
+      ->type_name("yes|no")
+      ->required();
+  reconcile_command
+      ->add_option("--reason", arguments->reason, "Where that is written, for the ledger")
+      ->type_name("TEXT")
+      ->required();
   does(*show_command, program, [&program, arguments] { return show(program.globals, *arguments); });
   does(*summary_command, program, [&program, arguments] {
     return summary(program.globals, *arguments);
+  });
+  does(*reconcile_command, program, [&program, arguments] {
+    return reconcile(program.globals, *arguments);
   });
 }
 

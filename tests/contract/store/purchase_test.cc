@@ -161,6 +161,66 @@ TEST_P(Store, a_late_answer_is_stored_and_opens_a_blocked_key) {
   EXPECT_EQ(sum().answered, 1);
 }
 
+TEST_P(Store, what_a_person_learns_of_a_lost_call_closes_the_doubt_and_opens_the_key) {
+  for (const bool was_billed : {true, false}) {
+    const Slot where = slot(was_billed ? 1 : 2);
+    const LedgerSum before = sum();
+    auto first = ask(where);
+    first.prices = {Money{500}};
+    (void)take(first);
+    clock_.advance(kClaimLife);
+    auto impatient = ask(where);
+    impatient.max_unknown = -1;
+    ASSERT_EQ(take(impatient).verdict, Verdict::blocked);
+    ASSERT_EQ(sum().in_doubt, before.in_doubt + Money{500});
+    const Reconciliation learnt{where, first.intent, was_billed, "invoice 2026-05, line 3"};
+    EXPECT_EQ(*store_->reconcile({&learnt, 1}, Deadline::never()), 1U);
+    EXPECT_THAT(events_of(first.intent), ElementsAre("prepared", "unknown", "reconciled"));
+    const LedgerRow row = ledger_of(first.intent)[2];
+    EXPECT_EQ(row.billed, was_billed ? Billed::yes : Billed::no);
+    EXPECT_EQ(row.reason, learnt.reason);
+    EXPECT_EQ(row.slot, where);
+    EXPECT_EQ(sum().in_doubt, before.in_doubt);
+    EXPECT_EQ(sum().billed, before.billed + Money{was_billed ? 500 : 0});
+    EXPECT_EQ(take(impatient).verdict, Verdict::send);
+    EXPECT_EQ(*store_->reconcile({&learnt, 1}, Deadline::never()), 0U) << "once is enough";
+  }
+}
+
+TEST_P(Store, only_lost_calls_are_reconciled) {
+  const auto open = ask(slot(1));
+  (void)take(open);
+  const auto answered = ask(slot(2));
+  const auto taken = take(answered);
+  ASSERT_TRUE(commit(answer_to(answered, taken, match())).stored);
+  const std::vector<Reconciliation> learnt{{slot(1), open.intent, true, "x"},
+                                           {slot(2), answered.intent, true, "x"},
+                                           {slot(3), new_intent(), true, "x"}};
+  EXPECT_EQ(*store_->reconcile(learnt, Deadline::never()), 0U);
+  EXPECT_THAT(events_of(open.intent), ElementsAre("prepared"));
+  EXPECT_THAT(events_of(answered.intent), ElementsAre("prepared", "answered"));
+  EXPECT_EQ(take(slot(1)).verdict, Verdict::wait);
+}
+
+TEST_P(Store,
+       a_late_answer_after_the_reconciliation_is_stored_and_the_invoice_is_right_on_the_money) {
+  auto first = ask(slot(1));
+  first.prices = {Money{500}};
+  const auto taken = take(first);
+  clock_.advance(kClaimLife);
+  auto impatient = ask(slot(1));
+  impatient.max_unknown = -1;
+  ASSERT_EQ(take(impatient).verdict, Verdict::blocked);
+  const Reconciliation learnt{slot(1), first.intent, false, "x"};
+  ASSERT_EQ(*store_->reconcile({&learnt, 1}, Deadline::never()), 1U);
+  const auto open = store_->open_intents(owner_, {&first.intent, 1}, Deadline::never());
+  EXPECT_THAT(*open, SizeIs(1)) << "a spool that has the answer is told where it belongs";
+  EXPECT_TRUE(commit(answer_to(first, taken, match())).stored);
+  EXPECT_EQ(take(impatient).verdict, Verdict::fresh);
+  EXPECT_EQ(sum().answered, 1);
+  EXPECT_EQ(sum().billed, Money{});
+}
+
 TEST_P(Store, a_late_answer_fills_the_window_and_the_one_who_took_over_is_redundant) {
   const auto first = ask(slot(1));
   const auto first_taken = take(first);

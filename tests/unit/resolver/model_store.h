@@ -90,6 +90,9 @@ class ModelStore : public Store {
       const Slot&, const Answer&, std::string_view, std::string_view, Deadline) override {
     return not_here();
   }
+  Result<std::size_t> reconcile(std::span<const Reconciliation>, Deadline) override {
+    return not_here();
+  }
   Result<std::optional<EntryRow>> entry(const Slot&, Deadline) override { return not_here(); }
   Result<std::vector<EntryRow>> entries(const EntryFilter&, Deadline) override {
     return not_here();
