@@ -193,7 +193,9 @@ class Loader {
   }
 
   /// `GEONCE_PROVIDERS_GOOGLE_SECRET_FILE`: the name is what stands between the row's two halves.
+  /// Of two that fit (`…_BULK_TIMEOUT`) the one that leaves the shorter name is meant.
   static std::optional<Target> target_of_variable(const std::string& variable) {
+    std::optional<Target> found;
     for (const auto& row : config_rows()) {
       const auto star = row.path.find('*');
       if (star == std::string_view::npos) {
@@ -211,9 +213,9 @@ class Loader {
         std::transform(name.begin(), name.end(), name.begin(), [](char c) {
           return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
         });
-      return Target{&row, name};
+      if (!found || name.size() < found->second.size()) found = Target{&row, name};
     }
-    return std::nullopt;
+    return found;
   }
 
   static Value typed_for(const Row& row, const std::string& name, const std::string& text) {

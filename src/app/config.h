@@ -51,7 +51,7 @@ struct ProviderConfig {
   std::optional<double> rate_per_s;
   std::optional<Money> price_single, price_bulk;
   std::optional<bool> bulk;  // false: never use the bulk endpoint
-  std::optional<std::chrono::milliseconds> timeout;
+  std::optional<std::chrono::milliseconds> timeout, bulk_timeout;
   std::optional<PersistDays> persist_days;  // the operator's contract, instead of the spec's terms
   std::string terms_reason;                 // which contract; there whenever persist_days is
 

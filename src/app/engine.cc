@@ -57,6 +57,7 @@ Result<ProviderSettings> settings_of(const std::string& name, const ProviderConf
   if (config.concurrency) settings.concurrency = static_cast<std::size_t>(*config.concurrency);
   settings.rate_per_s = config.rate_per_s;
   settings.timeout = config.timeout;
+  settings.bulk_timeout = config.bulk_timeout;
   settings.bulk = config.bulk.value_or(true);
   return settings;
 }

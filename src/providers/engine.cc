@@ -136,6 +136,7 @@ class SpecProvider : public Provider {
     if (settings_.rate_per_s) spec_.rate_per_s = *settings_.rate_per_s;
     if (settings_.timeout) spec_.ask.timeout = *settings_.timeout;
     if (!settings_.bulk) spec_.bulk.reset();
+    if (spec_.bulk && settings_.bulk_timeout) spec_.bulk->request.timeout = *settings_.bulk_timeout;
     traits_.name = spec_.name;
     traits_.terms = spec_.terms;
     traits_.price_single = spec_.prices.single;

@@ -21,8 +21,8 @@ struct ProviderSettings {
   std::optional<Terms> terms;
   std::optional<std::size_t> concurrency;
   std::optional<double> rate_per_s;
-  std::optional<std::chrono::milliseconds> timeout;  // of a single call
-  bool bulk = true;                                  // false: never use the bulk endpoint
+  std::optional<std::chrono::milliseconds> timeout, bulk_timeout;  // of one call
+  bool bulk = true;  // false: never use the bulk endpoint
 };
 
 /// `http` is used and outlives the provider.

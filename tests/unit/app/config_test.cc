@@ -97,6 +97,7 @@ rate_per_s = 50
 price_single_microusd = 5000
 bulk = false
 timeout = "3s"
+bulk_timeout = "90s"
 terms = { persist_days = 30, reason = "contract of 2026-01-01" }
 )");
   const auto loaded = load_config(sources_);
@@ -122,6 +123,7 @@ terms = { persist_days = 30, reason = "contract of 2026-01-01" }
   EXPECT_FALSE(google.concurrency);
   EXPECT_EQ(google.bulk, false);
   EXPECT_EQ(google.timeout, milliseconds(3'000));
+  EXPECT_EQ(google.bulk_timeout, milliseconds(90'000));
   ASSERT_TRUE(google.terms());
   EXPECT_EQ(google.terms()->keep, Terms::Keep::limited);
   EXPECT_EQ(google.terms()->keep_for, hours(24 * 30));
@@ -148,11 +150,16 @@ TEST_F(ConfigTest, names_of_providers_and_countries_work_in_every_source) {
   sources_.environment["GEONCE_PROVIDERS_CSV2GEO_SECRET_FILE"] = "/run/key";
   sources_.environment["GEONCE_PROVIDERS_MY_OWN_TERMS_PERSIST_DAYS"] = "7";
   sources_.environment["GEONCE_PROVIDERS_MY_OWN_TERMS_REASON"] = "our own data";
+  sources_.environment["GEONCE_PROVIDERS_CENSUS_TIMEOUT"] = "5s";
+  sources_.environment["GEONCE_PROVIDERS_CENSUS_BULK_TIMEOUT"] =
+      "9m";  // of no provider census_bulk
   sources_.environment["GEONCE_CHAIN_COUNTRIES_NO"] = "places, nominatim";
   sources_.flags = {{"providers.my_own.base_url", "http://localhost:8080"}};
   const auto loaded = load_config(sources_);
   ASSERT_TRUE(loaded) << loaded.error().message;
   EXPECT_EQ(loaded->config.providers.at("csv2geo").secret_file, "/run/key");
+  EXPECT_EQ(loaded->config.providers.at("census").timeout, milliseconds(5'000));
+  EXPECT_EQ(loaded->config.providers.at("census").bulk_timeout, milliseconds(540'000));
   EXPECT_EQ(loaded->config.providers.at("my_own").persist_days, PersistDays{7});
   EXPECT_EQ(loaded->config.providers.at("my_own").base_url, "http://localhost:8080");
   EXPECT_THAT(loaded->config.chain.of(Country('N', 'O')), ElementsAre("places", "nominatim"));
