@@ -125,6 +125,13 @@ Action action_of(const std::string& name) {
   return found->second;
 }
 
+Welcome welcome_of(const std::string& name) {
+  if (name == "serve") return Welcome::serve;
+  if (name == "never_read") return Welcome::never_read;
+  if (name == "cut") return Welcome::cut;
+  reject("unknown welcome", name);
+}
+
 Rule parse_rule(const json::value& value) {
   if (!value.is_object()) reject("an object is needed", "rules");
   Rule rule;
@@ -207,6 +214,8 @@ tl::expected<Script, std::string> Script::parse(std::string_view source,
         script.seed_ = count(field, name);
       } else if (name == "latency_ms") {
         script.latency_ = latency_of(field, name);
+      } else if (name == "welcome") {
+        script.welcome_ = welcome_of(text(field, name));
       } else if (name == "rules") {
         if (!field.is_array()) reject("a list is needed", name);
         for (const json::value& rule : field.as_array()) script.rules_.push_back(parse_rule(rule));

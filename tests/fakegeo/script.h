@@ -42,6 +42,13 @@ struct Latency {
   double high_ms = 0;
 };
 
+/// What a new connection meets, before anything is read from it.
+enum class Welcome {
+  serve,
+  never_read,  // it stays open and unread
+  cut,  // its first bytes are read and it is closed: to a client that speaks TLS, a cut handshake
+};
+
 struct When {
   std::optional<std::uint64_t> first_request, last_request;  // counted from 1 since the script came
   std::optional<std::uint64_t> every;
@@ -91,12 +98,15 @@ class Script {
   /// The first rule that fits decides. The rule lives as long as the script does.
   Verdict judge(const Ask& ask, bool connection_is_reused);
 
+  [[nodiscard]] Welcome welcome() const { return welcome_; }
+
  private:
   bool fits(const Rule& rule, const Ask& ask, bool reused, double draw) const;
   double draw(std::uint64_t identity, std::uint64_t salt) const;
 
   std::vector<Rule> rules_;
   Latency latency_;
+  Welcome welcome_ = Welcome::serve;
   std::uint64_t seed_ = 0;
   std::uint64_t requests_ = 0;
   std::unordered_map<std::uint64_t, std::uint64_t> seen_;  // by hash of the addresses

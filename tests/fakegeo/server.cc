@@ -38,6 +38,14 @@ void watch(int epoll, int file, std::uint64_t id) {
   if (::epoll_ctl(epoll, EPOLL_CTL_ADD, file, &event) != 0) stop("epoll_ctl");
 }
 
+/// Bytes that come are no event any more.
+void watch_for_leaving(int epoll, int file, std::uint64_t id) {
+  epoll_event event{};
+  event.events = EPOLLRDHUP;
+  event.data.u64 = id;
+  if (::epoll_ctl(epoll, EPOLL_CTL_MOD, file, &event) != 0) stop("epoll_ctl");
+}
+
 int open_listener(const Options& options) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (socket < 0) stop("socket");
@@ -153,6 +161,14 @@ void Server::on_ready(std::uint64_t id, std::uint32_t events) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   Connection& connection = *found->second;
+  if (connection.state == Connection::State::unread) {
+    close(id);  // nothing else is watched for: the client has left
+    return;
+  }
+  if (connection.state == Connection::State::fresh) {
+    welcome(id, connection);
+    if (connection.state != Connection::State::reading) return;
+  }
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 && !read_some(connection)) {
     close(id);
     return;
@@ -161,6 +177,25 @@ void Server::on_ready(std::uint64_t id, std::uint32_t events) {
     next_request(id, connection);
   } else if ((events & EPOLLOUT) != 0 && connection.state == Connection::State::writing) {
     write_some(id, connection);
+  }
+}
+
+/// What the script has in store for new connections; those that come to control the script are
+/// always served, so their first bytes are looked at and left where they are.
+void Server::welcome(std::uint64_t id, Connection& connection) {
+  std::array<char, 32> buffer{};
+  const ssize_t got = ::recv(connection.socket, buffer.data(), buffer.size(), MSG_PEEK);
+  const std::string_view start(buffer.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+  const bool is_control = start.find(" /__fakegeo/") != std::string_view::npos;
+  connection.state = Connection::State::reading;
+  if (is_control || start.empty()) return;
+  if (script_.welcome() == Welcome::never_read) {
+    connection.state = Connection::State::unread;
+    watch_for_leaving(epoll_, connection.socket, id);
+  } else if (script_.welcome() == Welcome::cut) {
+    connection.state = Connection::State::silent;
+    (void)read_some(connection);  // so that the close is one, and no reset
+    close(id);
   }
 }
 

@@ -43,9 +43,9 @@ class Server {
   using Time = std::chrono::steady_clock::time_point;
 
   struct Connection {
-    enum class State { reading, waiting, writing, silent };
+    enum class State { fresh, reading, waiting, writing, silent, unread };
     int socket = -1;
-    State state = State::reading;
+    State state = State::fresh;
     std::string in;
     Delivery delivery;
     std::size_t sent = 0;
@@ -70,6 +70,7 @@ class Server {
   void accept_all();
   void on_ready(std::uint64_t id, std::uint32_t events);
   void on_timer(std::uint64_t id);
+  void welcome(std::uint64_t id, Connection& connection);
   bool read_some(Connection& connection);
   void next_request(std::uint64_t id, Connection& connection);
   void take_call(std::uint64_t id, Connection& connection, const Request& request, const Ask& ask);

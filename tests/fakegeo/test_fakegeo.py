@@ -725,6 +725,32 @@ def test_a_hanging_reply_never_comes(provider):
     assert len(provider.bill()) == 1
 
 
+def test_connections_that_are_never_read_cost_nothing_and_can_be_ended(provider):
+    provider.script({"welcome": "never_read"})
+    with socket.create_connection(("127.0.0.1", provider.port)) as wire:
+        wire.sendall(f"GET {GOOGLE} HTTP/1.1\r\n\r\n".encode())
+        wire.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            wire.recv(1)
+        assert provider.stats()["open"] >= 1
+    assert provider.bill() == []
+    assert provider.stats()["requests"] == 0
+    provider.script({})
+    assert Client(provider).google(HERE).status == 200
+    assert len(provider.bill()) == 1
+
+
+def test_connections_that_are_cut_end_without_a_reply_or_a_bill(provider):
+    open_before = Client(provider)
+    assert open_before.google(HERE).status == 200
+    provider.script({"welcome": "cut"})
+    with socket.create_connection(("127.0.0.1", provider.port)) as wire:
+        wire.sendall(f"GET {GOOGLE} HTTP/1.1\r\n\r\n".encode())
+        assert wire.recv(1) == b""
+    assert len(provider.bill()) == 1
+    assert open_before.google(HERE).status == 200  # it is served as before
+
+
 def test_a_slow_reply_drips(provider):
     provider.rules({"do": "slow", "bytes_per_s": 20})
     start = time.monotonic()
