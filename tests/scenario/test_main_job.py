@@ -123,3 +123,15 @@ def test_an_address_that_fits_two_points_has_no_answer(program):
     done = program.run("get", "14 Oak Street, NV", "--country", "US", "--json")
     assert done.rc == 6
     assert "lat" not in json.loads(done.out)
+
+
+def test_two_addresses_in_a_row_get_columns_of_their_own_in_two_passes(program):
+    source = program.directory / "moves.csv"
+    source.write_text('id,from,to\n1,"12 Oak St, Reno, NV","14 Oak St, Sparks, NV"\n2,"1 Elm St, Reno, NV","12 Oak St, Reno, NV"\n')
+    first = program.run("batch", source, "--address", "from", "--prefix", "from_", "--default-country", "US")
+    assert first.rc == 0, first.err
+    both = program.run("batch", "--address", "to", "--prefix", "to_", "--default-country", "US", input=first.out)
+    assert both.rc == 0, both.err
+    rows = rows_of(both.out)
+    assert [(r["from_lat"], r["to_lat"]) for r in rows] == [("39.5200000", "39.5400000"), ("", "39.5200000")]
+    assert [r["from"] for r in rows] == ["12 Oak St, Reno, NV", "1 Elm St, Reno, NV"]
