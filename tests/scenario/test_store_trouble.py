@@ -166,9 +166,10 @@ def test_a_store_whose_disk_fills_up_ends_the_run_and_with_space_it_goes_on(tmp_
     check_rows_are_the_input(source, rows)
     check_points(rows)
     assert statuses(rows) == {"match": 3_000}
-    # What was bought when there was no room for it may be lost, and is no more than was in flight.
-    assert len(provider.bill()) <= 3_000 + 8
-    check_the_ledger_against_the_bill(program, provider)
+    # An answer that came when neither store nor spool had room for it is lost: the calls that had their
+    # claims by then, each of them in doubt in the ledger.
+    sums = check_the_ledger_against_the_bill(program, provider)
+    assert len(provider.bill()) - 3_000 <= sums.unknown < 100
 
 
 def test_an_output_beyond_the_limit_of_file_sizes_is_a_full_disk_and_not_a_signal(tmp_path):
