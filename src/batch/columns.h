@@ -43,6 +43,9 @@ class Mapping {
   /// returns   false: the row has no address (status `empty`)
   bool fill(const Chunk& chunk, const Record& record, std::string& scratch, QueryView& query) const;
 
+  /// No fields beside the text, so that the text says all.
+  [[nodiscard]] bool is_text_alone() const { return fields_.empty(); }
+
   /// Default city and state complete what a row lacks. In fields `fill` sees to it; in free text
   /// only the normaliser can tell, so when it finds `no_locality` and this is true, call
   /// `add_defaults` and normalise again.

@@ -64,35 +64,45 @@ bool take_one(std::string_view& in, Asked& asked) {
     resolved.answer = std::make_shared<const Answer>(std::move(*answer));
   }
   asked.resolved = std::move(resolved);
+  asked.known.reset();
   asked.is_final = asked.is_replayed = true;
   return true;
 }
 
 }  // namespace
 
-std::string encode_chunk(const RowWork& work) {
+void append_copy(const Resolved& resolved, UtcMs erase_at, std::string& out) {
   static_assert(std::endian::native == std::endian::little);
+  if (resolved.error) {
+    out += kError;
+    out += static_cast<char>(resolved.error->code);
+    put_text(out, resolved.error->message);
+  } else if (!resolved.answer || erase_at == 0) {
+    out += kOpen;
+  } else {
+    out += kAnswer;
+    out += static_cast<char>(resolved.source);
+    put(out, resolved.answered_at);
+    put(out, resolved.expires_at);
+    put(out, erase_at);
+    put(out, resolved.cost.micro_usd);
+    put(out, static_cast<std::int32_t>(resolved.calls));
+    put_text(out, encode(*resolved.answer));
+  }
+}
+
+std::string encode_chunk(const RowWork& work) {
   std::string out(1, kCodec);
   put(out, static_cast<std::uint32_t>(work.asked.size()));
   for (const Asked& asked : work.asked) {
-    out.append(reinterpret_cast<const char*>(asked.ask.slot.key.bytes.data()), 32);
-    const Resolved& resolved = asked.resolved;
-    if (!asked.is_final || (resolved.answer && asked.erase_at == 0)) {
+    const auto& key = asked.slot.key.bytes;
+    out.append(reinterpret_cast<const char*>(key.data()), key.size());
+    if (asked.known)
+      out += asked.known->copy();
+    else if (asked.is_final)
+      append_copy(asked.resolved, asked.erase_at, out);
+    else
       out += kOpen;
-    } else if (resolved.error) {
-      out += kError;
-      out += static_cast<char>(resolved.error->code);
-      put_text(out, resolved.error->message);
-    } else {
-      out += kAnswer;
-      out += static_cast<char>(resolved.source);
-      put(out, resolved.answered_at);
-      put(out, resolved.expires_at);
-      put(out, asked.erase_at);
-      put(out, resolved.cost.micro_usd);
-      put(out, static_cast<std::int32_t>(resolved.calls));
-      put_text(out, encode(*resolved.answer));
-    }
   }
   return out;
 }
@@ -104,36 +114,59 @@ void decode_chunk(std::string_view bytes, RowWork& work) {
     return;
   for (Asked& asked : work.asked) {
     Key key;
-    if (!take(bytes, key.bytes) || key != asked.ask.slot.key || !take_one(bytes, asked)) return;
+    if (!take(bytes, key.bytes) || key != asked.slot.key || !take_one(bytes, asked)) return;
   }
 }
 
-Result<Keyed> RowReader::key_of_row(QueryView& query) {
-  const bool is_plain = !query.is_structured() && query.country_text.empty() &&
-                        query.language.empty() && !mapping_->has_text_defaults();
-  if (is_plain) {
-    Spelling& spelling = spellings_[std::hash<std::string_view>()(query.text) % kSpellings];
-    if (spelling.country == query.country && spelling.text == query.text && !query.text.empty())
-      return spelling.keyed;
-    auto keyed = normalizer_.key(query);
-    if (keyed) spelling = {std::string(query.text), query.country, *keyed};
-    return keyed;
-  }
+Result<Keyed> RowReader::key_of_row(QueryView& query, bool& took_defaults) {
   auto keyed = normalizer_.key(query);
   if (keyed && mapping_->has_text_defaults() && has(keyed->quality, Quality::no_locality)) {
+    took_defaults = true;
     mapping_->add_defaults(scratch_, query);
     return normalizer_.key(query);
   }
   return keyed;
 }
 
-void RowReader::read(RowWork& work, Pool pool) {
+/// Of a text alone, the text: most files are so, and it need not be copied. In one file either all
+/// rows are so or none, so the two forms never meet.
+Spelling RowReader::spelling_of(const QueryView& query) {
+  if (mapping_->is_text_alone()) return query.text;
+  spelling_.clear();
+  for (const auto part : {query.text,
+                          query.house_number,
+                          query.road,
+                          query.unit,
+                          query.city,
+                          query.state,
+                          query.postcode,
+                          query.house,
+                          query.po_box,
+                          query.suburb,
+                          query.country_text,
+                          query.language})
+    put_text(spelling_, part);
+  return spelling_;
+}
+
+Query query_of(const Mapping& mapping, const RowWork& work, const Asked& asked) {
+  QueryView view;
+  std::string scratch;
+  GEONCE_EXPECTS(mapping.fill(work.chunk, work.chunk.records[asked.row], scratch, view));
+  if (asked.took_defaults) mapping.add_defaults(scratch, view);
+  Query query = Query::from(view);
+  query.country = asked.country;
+  return query;
+}
+
+void RowReader::read(RowWork& work, Pool pool, UtcMs now) {
   input_->parse(work.chunk);
   const std::size_t count = work.chunk.records.size();
   work.rows.assign(count, {});
   work.asked.clear();
   work.asked.reserve(count);
   work.problems.clear();
+  work.repeated.clear();
   const std::size_t slots = std::bit_ceil(count * 2 + 1);
   table_.assign(slots, RowRef::kNone);
 
@@ -165,24 +198,44 @@ void RowReader::read(RowWork& work, Pool pool) {
       row.is_empty = true;
       continue;
     }
-    const auto keyed = key_of_row(query);
+    KnownRows::Look look = known_->look(spelling_of(query));
+    const bool is_answered = look.row && look.row->is_answered(now);
+    KnownRow repeated;
+    if (look.is_repeat && !is_answered) {
+      repeated.bytes = spelling_of(query);
+      repeated.spelling_size = static_cast<std::uint32_t>(repeated.bytes.size());
+    }
+    bool took_defaults = look.row && look.row->took_defaults;
+    const auto keyed = look.row ? Result<Keyed>(look.row->keyed) : key_of_row(query, took_defaults);
     if (!keyed) {
       row.refusal = keyed.error().code;
       problem(keyed.error().message);
       continue;
     }
+    if (look.is_repeat && !is_answered) {
+      repeated.keyed = *keyed;
+      repeated.took_defaults = took_defaults;
+      row.repeated = static_cast<std::uint32_t>(work.repeated.size());
+      work.repeated.push_back(std::move(repeated));
+    }
     const Slot slot{pool, keyed->key};
     std::size_t at = SlotHash{}(slot) & (slots - 1);
-    while (table_[at] != RowRef::kNone && work.asked[table_[at]].ask.slot != slot)
+    while (table_[at] != RowRef::kNone && work.asked[table_[at]].slot != slot)
       at = (at + 1) & (slots - 1);
     if (table_[at] == RowRef::kNone) {
       table_[at] = static_cast<std::uint32_t>(work.asked.size());
       row.is_first = true;
       Asked& asked = work.asked.emplace_back();
-      asked.ask.slot = slot;
-      asked.ask.query = Query::from(query);
-      asked.ask.query.country = keyed->country;
-      asked.ask.quality = keyed->quality;
+      asked.slot = slot;
+      asked.country = keyed->country;
+      asked.quality = keyed->quality;
+      asked.took_defaults = took_defaults;
+      asked.row = static_cast<std::uint32_t>(i);
+      if (is_answered) {
+        asked.erase_at = look.row->erase_at;
+        asked.is_final = true;
+        asked.known = std::move(look.row);
+      }
     }
     row.asked = table_[at];
   }

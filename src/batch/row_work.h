@@ -11,6 +11,7 @@
 #include "batch/columns.h"
 #include "batch/counts.h"
 #include "batch/input.h"
+#include "batch/known_rows.h"
 #include "core/normalize.h"
 #include "resolver/resolver.h"
 
@@ -18,7 +19,12 @@ namespace geonce {
 
 /// One distinct address of a chunk and what became of it.
 struct Asked {
-  Ask ask;
+  Slot slot;
+  Country country;
+  Quality quality = Quality::none;
+  bool took_defaults = false;  // the file's default city or state
+  std::uint32_t row = 0;       // the first row of this address: its spelling is the one sent
+  std::shared_ptr<const KnownRow> known;  // answered by an earlier row; then `resolved` is empty
   Resolved resolved;
   UtcMs erase_at = 0;  // when the terms end the batch's own copy; 0: none may be kept
   int attempts = 0;
@@ -35,6 +41,7 @@ struct RowRef {
   bool is_kept = false;              // an earlier run's row, echoed
   std::optional<ErrorCode> refusal;  // the address itself is at fault
   std::uint32_t problem = kNone;     // index into `problems`
+  std::uint32_t repeated = kNone;    // index into `repeated`
 };
 
 /// A chunk on its way from bytes to answers.
@@ -44,6 +51,7 @@ struct RowWork {
   std::vector<RowRef> rows;
   std::vector<Asked> asked;
   std::vector<std::string> problems;
+  std::vector<KnownRow> repeated;  // spellings seen before, whose answer is to be remembered now
   std::atomic<std::size_t> pending{0};
   std::string output, exceptions;  // formatted rows
   BatchCounts counts;              // of these rows
@@ -53,39 +61,43 @@ struct RowWork {
 /// Parses, maps and keys the rows of a chunk, and finds its distinct addresses. One per thread.
 class RowReader {
  public:
+  /// known     what all readers of a run remember together
   RowReader(const RowInput& input,
             const Mapping& mapping,
             const PreviousRows* previous,
-            bool retry_negative)
-      : input_(&input), mapping_(&mapping), previous_(previous), retry_negative_(retry_negative) {}
+            bool retry_negative,
+            KnownRows& known)
+      : input_(&input),
+        mapping_(&mapping),
+        previous_(previous),
+        retry_negative_(retry_negative),
+        known_(&known) {}
 
-  void read(RowWork& work, Pool pool);
+  /// now       what is known and fresh then answers at once
+  void read(RowWork& work, Pool pool, UtcMs now);
 
  private:
-  /// A spelling that was read before. Files repeat themselves, and a look is cheaper than a
-  /// reading.
-  struct Spelling {
-    std::string text;
-    Country country;
-    Keyed keyed;
-  };
-  static constexpr std::size_t kSpellings = 32'768;
-
-  Result<Keyed> key_of_row(QueryView& query);
+  /// `took_defaults` is told through the reference.
+  Result<Keyed> key_of_row(QueryView& query, bool& took_defaults);
+  Spelling spelling_of(const QueryView& query);
 
   const RowInput* input_;
   const Mapping* mapping_;
   const PreviousRows* previous_;
   bool retry_negative_;
+  KnownRows* known_;
   Normalizer normalizer_;
-  std::string scratch_;
+  std::string scratch_, spelling_;
   std::vector<std::uint32_t> table_;  // open addressing over `asked`, rebuilt per chunk
-  std::vector<Spelling> spellings_ =
-      std::vector<Spelling>(kSpellings);  // by hash; the last one stays
 };
+
+/// What a provider is to be asked about this address.
+Query query_of(const Mapping& mapping, const RowWork& work, const Asked& asked);
 
 /// The batch's own copy of a chunk's answers (docs/formats/batch.md).
 std::string encode_chunk(const RowWork& work);
+/// What it says of one address behind the key.
+void append_copy(const Resolved& resolved, UtcMs erase_at, std::string& out);
 /// Fills what the copy knows into `work.asked`, matched by key. Foreign or broken bytes fill
 /// nothing.
 void decode_chunk(std::string_view bytes, RowWork& work);

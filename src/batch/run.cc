@@ -27,6 +27,8 @@ constexpr milliseconds kPatiencePerRetry{15'000};
 // An address that has to wait longer is left for the next run.
 constexpr milliseconds kLongestPause{std::chrono::minutes{2}};
 
+constexpr std::size_t kKnownBytes = std::size_t{32} << 20U;  // of rows that repeat
+
 /// Everything that is known before the first row is asked about.
 struct Prepared {
   KeptInput kept;
@@ -134,6 +136,13 @@ bool is_of_the_run(ErrorCode code) {
          code == ErrorCode::cache_only_miss || code == ErrorCode::interrupted;
 }
 
+/// Who has an answer already when his row comes has it from the row before.
+AnswerSource source_of(const RowRef& row, const Asked& asked) {
+  if (asked.known) return asked.known->source;
+  const AnswerSource source = asked.resolved.source;
+  return source == AnswerSource::paid && !row.is_first ? AnswerSource::coalesced : source;
+}
+
 RowResult result_of(const RowRef& row, const RowWork& work) {
   RowResult result;
   if (row.is_empty) {
@@ -147,11 +156,16 @@ RowResult result_of(const RowRef& row, const RowWork& work) {
   }
   const Asked& asked = work.asked[row.asked];
   const Resolved& resolved = asked.resolved;
-  if (resolved.answer) {
+  if (asked.known) {
+    result = row_result(*asked.known->answer);
+    result.cache = to_string(asked.known->source);
+    result.fetched_at = asked.known->answered_at;
+    result.expires_at = asked.known->expires_at;
+    result.cost = Money{};
+    result.attempts = 0;
+  } else if (resolved.answer) {
     result = row_result(*resolved.answer);
-    AnswerSource source = resolved.source;
-    if (source == AnswerSource::paid && !row.is_first) source = AnswerSource::coalesced;
-    result.cache = to_string(source);
+    result.cache = to_string(source_of(row, asked));
     result.fetched_at = resolved.answered_at;
     result.expires_at = resolved.expires_at;
     result.cost = row.is_first ? resolved.cost : Money{};
@@ -160,8 +174,16 @@ RowResult result_of(const RowRef& row, const RowWork& work) {
     result.status = RowStatus::error;
     result.error = resolved.error->message;
   }
-  result.key = asked.ask.slot.key;
+  result.key = asked.slot.key;
   return result;
+}
+
+/// Where a row that says the same later has it from, without a call: nullopt when what is known is
+/// not good enough for that.
+std::optional<AnswerSource> source_of_a_repeat(const Resolved& resolved) {
+  if (!resolved.answer || resolved.source == AnswerSource::stale) return std::nullopt;
+  if (resolved.source == AnswerSource::places) return AnswerSource::places;
+  return resolved.answer->kind == AnswerKind::no_match ? AnswerSource::negative : AnswerSource::l1;
 }
 
 /// Keeps the first `rows` rows. Returns whether any were dropped.
@@ -250,6 +272,11 @@ class Run {
   void count_down(RowWork& work);
   void retry_when_due();
   void format(RowWork& work);
+  void remember(const RowRef& row, RowResult result, RowWork& work);
+  void remember_spelling(const RowRef& row, RowWork& work);
+  [[nodiscard]] bool is_exception(RowStatus status) const {
+    return exceptions_ && status != RowStatus::match && status != RowStatus::empty;
+  }
   void stop_for(BatchEnd end, std::string reason);
 
   Result<void> feed();
@@ -273,6 +300,7 @@ class Run {
   std::optional<RowWriter> writer_;
   std::optional<LineOut> out_, exceptions_;
   std::unique_ptr<DistinctKeys> distinct_;
+  KnownRows known_rows_{kKnownBytes};
   BatchCounts counts_;
   ResolverStats before_;
   std::vector<BatchChunk> to_save_;
@@ -308,7 +336,8 @@ void Run::work_on_tasks() {
   RowReader reader(prepared_.input,
                    prepared_.mapping,
                    prepared_.previous ? &*prepared_.previous : nullptr,
-                   options_.retry_negative);
+                   options_.retry_negative,
+                   known_rows_);
   while (const auto task = tasks_.pop()) {
     if (task->deed == Task::Deed::ask)
       ask(*task->work, reader);
@@ -318,7 +347,7 @@ void Run::work_on_tasks() {
 }
 
 void Run::ask(RowWork& work, RowReader& reader) {
-  reader.read(work, options_.pool);
+  reader.read(work, options_.pool, clock_.now_utc());
   if (was_known_ && !options_.refresh) {
     const auto copy = store_.batch_chunk(head_.id, work.number, Deadline::in(kPatience, clock_));
     if (copy && *copy) decode_chunk(**copy, work);
@@ -326,6 +355,7 @@ void Run::ask(RowWork& work, RowReader& reader) {
   std::vector<std::uint32_t> open;
   for (std::uint32_t i = 0; i < work.asked.size(); ++i) {
     Asked& asked = work.asked[i];
+    if (asked.known) continue;
     const bool failed = asked.resolved.error.has_value();
     const bool negative =
         asked.resolved.answer && asked.resolved.answer->kind == AnswerKind::no_match;
@@ -343,10 +373,12 @@ void Run::send(RowWork& work, const std::vector<std::uint32_t>& which) {
   std::vector<Ask> asks;
   asks.reserve(which.size());
   for (const std::uint32_t index : which) {
-    Ask& ask = asks.emplace_back(work.asked[index].ask);
+    const Asked& asked = work.asked[index];
+    Ask& ask = asks.emplace_back(
+        Ask{asked.slot, query_of(prepared_.mapping, work, asked), asked.quality, {}});
     ask.options.cause = Cause::batch;
     ask.options.cache_only = options_.cache_only || end_.load() == BatchEnd::capped;
-    ask.options.refresh = options_.refresh && work.asked[index].attempts == 0;
+    ask.options.refresh = options_.refresh && asked.attempts == 0;
     ask.options.retry_no_match = options_.retry_negative;
     ask.options.cap = cap_;
   }
@@ -450,18 +482,56 @@ void Run::retry_when_due() {
   }
 }
 
-/// Counts a row where its result is at hand anyway.
-void count(const RowRef& row, const RowResult& result, RowWork& work) {
-  ++work.counts.by_status.at(static_cast<std::size_t>(result.status));
+void count(const RowRef& row, RowStatus status, RowWork& work) {
+  ++work.counts.by_status.at(static_cast<std::size_t>(status));
   if (row.asked == RowRef::kNone) return;
   const Asked& asked = work.asked[row.asked];
-  if (asked.is_replayed) {
+  if (asked.is_replayed)
     ++work.counts.replayed;
-  } else if (asked.resolved.answer) {
-    const bool repeats = asked.resolved.source == AnswerSource::paid && !row.is_first;
-    ++work.counts.by_source.at(
-        static_cast<std::size_t>(repeats ? AnswerSource::coalesced : asked.resolved.source));
+  else if (asked.known || asked.resolved.answer)
+    ++work.counts.by_source.at(static_cast<std::size_t>(source_of(row, asked)));
+}
+
+/// Keeps what a spelling that has come twice was answered, for the third time.
+void Run::remember(const RowRef& row, RowResult result, RowWork& work) {
+  const Asked& asked = work.asked[row.asked];
+  KnownRow known = std::move(work.repeated[row.repeated]);
+  // Rows of an earlier run are counted apart, so here their keys alone are known.
+  const auto source =
+      asked.is_replayed ? std::nullopt : source_of_a_repeat(asked.resolved);
+  if (source) {
+    known.has_answer = true;
+    known.status = result.status;
+    known.source = *source;
+    known.answered_at = asked.resolved.answered_at;
+    known.expires_at = asked.resolved.expires_at;
+    known.erase_at = asked.erase_at;
+    result.cache = to_string(*source);
+    result.cost = Money{};
+    result.attempts = 0;
+    if (writer_->has_cells())
+      writer_->append_cells(result, known.bytes);
+    else
+      known.answer = asked.resolved.answer;
+    known.cells_size = static_cast<std::uint32_t>(known.bytes.size()) - known.spelling_size;
+    Resolved repeat;
+    repeat.answer = asked.resolved.answer;
+    repeat.source = *source;
+    repeat.answered_at = known.answered_at;
+    repeat.expires_at = known.expires_at;
+    append_copy(repeat, asked.erase_at, known.bytes);
   }
+  known_rows_.put(std::move(known));
+}
+
+/// The same where another spelling of the address is known already.
+void Run::remember_spelling(const RowRef& row, RowWork& work) {
+  const KnownRow& spelling = work.repeated[row.repeated];
+  KnownRow known = *work.asked[row.asked].known;
+  known.bytes.replace(0, known.spelling_size, spelling.bytes);
+  known.spelling_size = spelling.spelling_size;
+  known.took_defaults = spelling.took_defaults;
+  known_rows_.put(std::move(known));
 }
 
 void Run::format(RowWork& work) {
@@ -470,18 +540,25 @@ void Run::format(RowWork& work) {
   for (std::size_t i = 0; i < work.rows.size(); ++i) {
     const RowRef& row = work.rows[i];
     const Record& record = work.chunk.records[i];
+    const KnownRow* known = row.asked == RowRef::kNone ? nullptr : work.asked[row.asked].known.get();
     Result<void> written;
     if (row.is_kept) {
       ++work.counts.kept;
       written = writer_->keep(work.chunk, record, work.output);
+    } else if (known != nullptr && known->cells_size > 0) {
+      count(row, known->status, work);
+      writer_->append_with_cells(work.chunk, record, known->cells(), work.output);
+      if (is_exception(known->status))
+        writer_->append_with_cells(work.chunk, record, known->cells(), work.exceptions);
     } else {
       const RowResult result = result_of(row, work);
-      count(row, result, work);
+      count(row, result.status, work);
       written = writer_->append(work.chunk, record, result, work.output);
-      if (written && exceptions_ && result.status != RowStatus::match &&
-          result.status != RowStatus::empty)
+      if (written && is_exception(result.status))
         written = writer_->append(work.chunk, record, result, work.exceptions);
+      if (known == nullptr && row.repeated != RowRef::kNone) remember(row, result, work);
     }
+    if (known != nullptr && row.repeated != RowRef::kNone) remember_spelling(row, work);
     if (!written) {
       work.failure = written.error();
       break;
@@ -554,7 +631,7 @@ Result<void> Run::write(RowWork& work) {
     if (auto put = exceptions_->write(work.exceptions); !put) return put;
   counts_.add(work.counts);
   for (const Asked& asked : work.asked)
-    if (auto added = distinct_->add(asked.ask.slot.key, 0); !added) return added;
+    if (auto added = distinct_->add(asked.slot.key, 0); !added) return added;
   counts_.bytes_read = std::max(counts_.bytes_read, work.chunk.raw_offset);
   return save(work);
 }
@@ -816,10 +893,12 @@ Result<BatchPlan> plan_batch(Resolver& resolver,
   BatchPlan plan;
   BatchCounts counts;
   counts.bytes_total = prepared->facts.size;
+  KnownRows known_rows(kKnownBytes);
   RowReader reader(prepared->input,
                    prepared->mapping,
                    prepared->previous ? &*prepared->previous : nullptr,
-                   options.retry_negative);
+                   options.retry_negative,
+                   known_rows);
   RowWork work;
   while (!stop.stop_requested() && (!options.limit || plan.rows < *options.limit)) {
     auto more = prepared->input.next(work.chunk);
@@ -827,7 +906,7 @@ Result<BatchPlan> plan_batch(Resolver& resolver,
     if (!*more) break;
     if (options.limit)
       cut(work.chunk, static_cast<std::uint64_t>(*options.limit - plan.rows), prepared->input);
-    reader.read(work, options.pool);
+    reader.read(work, options.pool, clock.now_utc());
     for (const RowRef& row : work.rows) {
       ++plan.rows;
       if (row.is_empty) ++plan.empty;
@@ -835,10 +914,11 @@ Result<BatchPlan> plan_batch(Resolver& resolver,
     }
     std::vector<Ask> asks;
     asks.reserve(work.asked.size());
-    for (Asked& asked : work.asked) {
-      asked.ask.options.retry_no_match = options.retry_negative;
-      asked.ask.options.refresh = options.refresh;
-      asks.push_back(asked.ask);
+    for (const Asked& asked : work.asked) {
+      Ask& ask = asks.emplace_back(
+          Ask{asked.slot, query_of(prepared->mapping, work, asked), asked.quality, {}});
+      ask.options.retry_no_match = options.retry_negative;
+      ask.options.refresh = options.refresh;
     }
     const auto known = resolver.peek(asks, Deadline::in(kPatience, clock));
     for (std::size_t i = 0; i < known.size(); ++i) {

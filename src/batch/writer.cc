@@ -181,6 +181,27 @@ Result<void> RowWriter::append(const Chunk& chunk,
   return append_row(chunk, record, &result, out);
 }
 
+bool RowWriter::has_cells() const {
+  const bool is_csv = format_ == Format::csv || format_ == Format::tsv;
+  return is_csv && encoding_ == Encoding::utf_8 && !replaces_;
+}
+
+void RowWriter::append_cells(const RowResult& result, std::string& out) const {
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    out += dialect_.delimiter;
+    append_result_cell(result, i, out);
+  }
+}
+
+void RowWriter::append_with_cells(const Chunk& chunk,
+                                  const Record& record,
+                                  std::string_view cells,
+                                  std::string& out) const {
+  append_input_cells(chunk, record, nullptr, out);
+  out += cells;
+  out += echoes_ ? chunk.line_end(record) : text_of(dialect_.line_end);
+}
+
 Result<void> RowWriter::keep(const Chunk& chunk, const Record& record, std::string& out) const {
   return append_row(chunk, record, nullptr, out);
 }

@@ -49,6 +49,14 @@ class RowWriter {
                       const Record& record,
                       const RowResult& result,
                       std::string& out) const;
+  /// Whether a row is its own bytes and then the result's, so that equal results have equal bytes:
+  /// `append` is then `append_cells` and `append_with_cells`.
+  [[nodiscard]] bool has_cells() const;
+  void append_cells(const RowResult& result, std::string& out) const;
+  void append_with_cells(const Chunk& chunk,
+                         const Record& record,
+                         std::string_view cells,
+                         std::string& out) const;
   /// Appends a row of an earlier run as it is; appended columns it does not have stay empty.
   Result<void> keep(const Chunk& chunk, const Record& record, std::string& out) const;
   [[nodiscard]] std::string_view epilogue() const;

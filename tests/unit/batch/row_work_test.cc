@@ -21,9 +21,18 @@ class RowWorkTest : public testing::Test {
     how.default_country = Country('U', 'S');
     auto mapping = Mapping::make(how, input->shape().columns);
     ASSERT_TRUE(mapping) << mapping.error().message;
+    mapping_ = std::move(*mapping);
     auto more = input->next(work_.chunk);
     ASSERT_TRUE(more && *more);
-    RowReader(*input, *mapping, nullptr, false).read(work_, kDefaultPool);
+    RowReader(*input, *mapping_, nullptr, false, known_rows_).read(work_, kDefaultPool, kNow);
+  }
+
+  /// What the run does with the second row of a spelling once it is answered.
+  void remember(std::size_t row, UtcMs expires_at) {
+    KnownRow known = work_.repeated.at(work_.rows.at(row).repeated);
+    known.has_answer = true;
+    known.expires_at = expires_at;
+    known_rows_.put(std::move(known));
   }
 
   static Resolved match(double lat_deg) {
@@ -41,6 +50,9 @@ class RowWorkTest : public testing::Test {
     return resolved;
   }
 
+  static constexpr UtcMs kNow = 1'000;
+  KnownRows known_rows_{std::size_t{1} << 20U};
+  std::optional<Mapping> mapping_;
   RowWork work_;
 };
 
@@ -56,7 +68,52 @@ TEST_F(RowWorkTest, rows_of_one_address_in_any_spelling_are_asked_once) {
   EXPECT_NE(work_.rows[0].asked, work_.rows[2].asked);
   EXPECT_TRUE(work_.rows[0].is_first);
   EXPECT_FALSE(work_.rows[1].is_first);
-  EXPECT_EQ(work_.asked[0].ask.query.text, "12 Oak St, Reno, NV 89501");
+  EXPECT_EQ(query_of(*mapping_, work_, work_.asked[0]).text, "12 Oak St, Reno, NV 89501");
+  EXPECT_EQ(query_of(*mapping_, work_, work_.asked[0]).country, Country('U', 'S'));
+}
+
+TEST_F(RowWorkTest, the_third_row_of_a_spelling_is_answered_by_the_second) {
+  const std::string row = "1,\"12 Oak St, Reno, NV 89501\"\n";
+  read("id,address\n" + row);
+  EXPECT_EQ(work_.rows[0].repeated, RowRef::kNone);
+  read("id,address\n" + row);
+  ASSERT_NE(work_.rows[0].repeated, RowRef::kNone);
+  EXPECT_FALSE(work_.asked[0].known);
+  const Key key = work_.asked[0].slot.key;
+  remember(0, kNow + 1);
+
+  read("id,address\n" + row + "2,\"12 oak st, Reno, NV 89501\"\n");
+  ASSERT_EQ(work_.asked.size(), 1U);
+  ASSERT_TRUE(work_.asked[0].known);
+  EXPECT_TRUE(work_.asked[0].is_final);
+  EXPECT_EQ(work_.asked[0].slot.key, key);
+  EXPECT_EQ(work_.rows[1].asked, 0U) << "another spelling of the same address";
+}
+
+TEST_F(RowWorkTest, what_has_expired_since_is_asked_again) {
+  const std::string csv = "id,address\n1,\"12 Oak St, Reno, NV 89501\"\n";
+  read(csv);
+  read(csv);
+  remember(0, kNow);
+  read(csv);
+  EXPECT_FALSE(work_.asked[0].known);
+  EXPECT_NE(work_.rows[0].repeated, RowRef::kNone);
+}
+
+TEST_F(RowWorkTest, a_kept_chunk_goes_before_what_the_run_knows) {
+  const std::string csv = "id,address\n1,\"12 Oak St, Reno, NV 89501\"\n";
+  read(csv);
+  work_.asked[0].resolved = match(1.5);
+  work_.asked[0].erase_at = 99;
+  work_.asked[0].is_final = true;
+  const std::string bytes = encode_chunk(work_);
+  read(csv);
+  remember(0, 0);
+  read(csv);
+  ASSERT_TRUE(work_.asked[0].known);
+  decode_chunk(bytes, work_);
+  EXPECT_FALSE(work_.asked[0].known);
+  EXPECT_EQ(work_.asked[0].resolved.cost, Money{500});
 }
 
 TEST_F(RowWorkTest, empty_and_damaged_rows_and_impossible_addresses_are_not_asked_about) {
@@ -94,22 +151,23 @@ TEST_F(RowWorkTest, a_kept_chunk_gives_its_answers_back_to_the_same_rows_only) {
 
 TEST_F(RowWorkTest, an_answer_that_may_not_be_kept_is_not_in_the_chunk) {
   read("id,address\n1,\"12 Oak St, Reno, NV 89501\"\n");
+  const Asked blank = work_.asked[0];
   work_.asked[0].resolved = match(1.5);
   work_.asked[0].is_final = true;
   const std::string bytes = encode_chunk(work_);
   EXPECT_EQ(bytes.size(), 1U + 4 + 32 + 1);
-  work_.asked[0] = Asked{work_.asked[0].ask, {}, 0, 0, false, false};
+  work_.asked[0] = blank;
   decode_chunk(bytes, work_);
   EXPECT_FALSE(work_.asked[0].is_replayed);
 }
 
 TEST_F(RowWorkTest, cut_or_foreign_bytes_give_nothing_that_was_not_whole) {
   read("id,address\n1,\"12 Oak St, Reno, NV 89501\"\n");
+  const Asked blank = work_.asked[0];
   work_.asked[0].resolved = match(1.5);
   work_.asked[0].erase_at = 99;
   work_.asked[0].is_final = true;
   const std::string bytes = encode_chunk(work_);
-  const Asked blank{work_.asked[0].ask, {}, 0, 0, false, false};
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     work_.asked[0] = blank;
     decode_chunk(std::string_view(bytes).substr(0, size), work_);

@@ -48,7 +48,15 @@ Result<std::string> run(const std::string& bytes,
       if (record.problem == RowProblem::blank) result.status = RowStatus::empty;
       if (record.problem > RowProblem::blank) result.status = RowStatus::bad_row;
       if (result.status != RowStatus::match) result.formatted = {};
+      const std::size_t before = out->size();
       if (auto done = writer->append(chunk, record, result, *out); !done) return fail(done.error());
+      if (writer->has_cells()) {
+        std::string cells;
+        std::string row;
+        writer->append_cells(result, cells);
+        writer->append_with_cells(chunk, record, cells, row);
+        EXPECT_EQ(row, out->substr(before));
+      }
     }
   }
   *out += writer->epilogue();
