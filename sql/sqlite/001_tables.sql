@@ -127,6 +127,7 @@ CREATE TABLE batch (
   rows       INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
+  refresh_before INTEGER NOT NULL,
   summary    TEXT    NOT NULL
 ) STRICT;
 CREATE INDEX batch_identity ON batch (identity);

@@ -34,8 +34,8 @@ struct KnownRow {
   RowStatus status = RowStatus::error;
   AnswerSource source = AnswerSource::l1;
   UtcMs answered_at = 0;
-  UtcMs expires_at = 0;  // 0: as long as the run
-  UtcMs erase_at = 0;    // as in `Asked`
+  UtcMs expires_at = 0;                  // 0: as long as the run
+  UtcMs erase_at = 0;                    // as in `Asked`
   std::shared_ptr<const Answer> answer;  // only where the output's format has no cells
 
   [[nodiscard]] Spelling spelling() const { return Spelling(bytes).substr(0, spelling_size); }

@@ -297,6 +297,7 @@ class Run {
 
   BatchHead head_;
   bool was_known_ = false;
+  UtcMs refresh_before_ = 0;
   std::optional<RowWriter> writer_;
   std::optional<LineOut> out_, exceptions_;
   std::unique_ptr<DistinctKeys> distinct_;
@@ -348,7 +349,7 @@ void Run::work_on_tasks() {
 
 void Run::ask(RowWork& work, RowReader& reader) {
   reader.read(work, options_.pool, clock_.now_utc());
-  if (was_known_ && !options_.refresh) {
+  if (was_known_) {
     const auto copy = store_.batch_chunk(head_.id, work.number, Deadline::in(kPatience, clock_));
     if (copy && *copy) decode_chunk(**copy, work);
   }
@@ -378,7 +379,7 @@ void Run::send(RowWork& work, const std::vector<std::uint32_t>& which) {
         Ask{asked.slot, query_of(prepared_.mapping, work, asked), asked.quality, {}});
     ask.options.cause = Cause::batch;
     ask.options.cache_only = options_.cache_only || end_.load() == BatchEnd::capped;
-    ask.options.refresh = options_.refresh && asked.attempts == 0;
+    ask.options.refresh_before = refresh_before_;
     ask.options.retry_no_match = options_.retry_negative;
     ask.options.cap = cap_;
   }
@@ -497,8 +498,7 @@ void Run::remember(const RowRef& row, RowResult result, RowWork& work) {
   const Asked& asked = work.asked[row.asked];
   KnownRow known = std::move(work.repeated[row.repeated]);
   // Rows of an earlier run are counted apart, so here their keys alone are known.
-  const auto source =
-      asked.is_replayed ? std::nullopt : source_of_a_repeat(asked.resolved);
+  const auto source = asked.is_replayed ? std::nullopt : source_of_a_repeat(asked.resolved);
   if (source) {
     known.has_answer = true;
     known.status = result.status;
@@ -540,7 +540,8 @@ void Run::format(RowWork& work) {
   for (std::size_t i = 0; i < work.rows.size(); ++i) {
     const RowRef& row = work.rows[i];
     const Record& record = work.chunk.records[i];
-    const KnownRow* known = row.asked == RowRef::kNone ? nullptr : work.asked[row.asked].known.get();
+    const KnownRow* known =
+        row.asked == RowRef::kNone ? nullptr : work.asked[row.asked].known.get();
     Result<void> written;
     if (row.is_kept) {
       ++work.counts.kept;
@@ -714,11 +715,16 @@ Result<BatchReport> Run::operator()(const std::stop_token& stop,
   const Deadline deadline = Deadline::in(kPatience, clock_);
   auto head = store_.open_batch(identity_of(prepared_, options_),
                                 options_.input.path,
-                                options_.restart || options_.refresh,
+                                options_.restart   ? BatchStart::restart
+                                : options_.refresh ? BatchStart::refresh
+                                                   : BatchStart::resume,
                                 deadline);
   if (!head) return fail(head.error());
   head_ = std::move(*head);
-  was_known_ = !head_.is_new && !options_.restart;
+  was_known_ = !head_.is_new;
+  // By the store's clock, as the age of its answers is.
+  if (options_.refresh)
+    refresh_before_ = head_.refresh_before > 0 ? head_.refresh_before : head_.created_at;
   auto distinct = DistinctKeys::open(options_.temp_folder);
   if (!distinct) return fail(distinct.error());
   distinct_ = std::move(*distinct);
@@ -918,7 +924,7 @@ Result<BatchPlan> plan_batch(Resolver& resolver,
       Ask& ask = asks.emplace_back(
           Ask{asked.slot, query_of(prepared->mapping, work, asked), asked.quality, {}});
       ask.options.retry_no_match = options.retry_negative;
-      ask.options.refresh = options.refresh;
+      ask.options.refresh_before = options.refresh ? kRefreshAll : 0;
     }
     const auto known = resolver.peek(asks, Deadline::in(kPatience, clock));
     for (std::size_t i = 0; i < known.size(); ++i) {

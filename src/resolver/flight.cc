@@ -87,7 +87,7 @@ Flight::Flight(const RequestRules& rules, Subject subject, std::optional<Found> 
 
 Flights::Manner Flights::manner_of(const AskOptions& options) {
   if (options.cache_only) return Manner::alone;
-  if (options.refresh) return Manner::refresh;
+  if (options.refresh_before > 0) return Manner::refresh;
   return options.retry_no_match ? Manner::retry_no_match : Manner::plain;
 }
 
@@ -95,7 +95,7 @@ Flights::Name Flights::name_of(const Flight& flight) {
   const Subject& subject = flight.request.subject();
   AskOptions options;
   options.cache_only = subject.cache_only;
-  options.refresh = subject.refresh;
+  options.refresh_before = subject.refresh_before;
   options.retry_no_match = subject.retry_no_match;
   return {subject.slot, manner_of(options)};
 }

@@ -71,14 +71,15 @@ Resolved from_memory(const Cached& cached, Mono now) {
   return resolved;
 }
 
-bool is_unwanted(const Answer& answer, const AskOptions& options) {
-  return options.retry_no_match && answer.kind == AnswerKind::no_match;
+bool is_unwanted(const Answer& answer, UtcMs answered_at, const AskOptions& options) {
+  return answered_at < options.refresh_before ||
+         (options.retry_no_match && answer.kind == AnswerKind::no_match);
 }
 
 /// Whether what the store found is all that this caller wants.
 bool is_hit(const std::optional<Found>& found, const AskOptions& options) {
   return found && (found->pinned ||
-                   (is_fresh(*found) && !options.refresh && !is_unwanted(*found->answer, options)));
+                   (is_fresh(*found) && !is_unwanted(*found->answer, found->answered_at, options)));
 }
 
 Subject subject_of(const Ask& ask, Query query) {
@@ -87,7 +88,7 @@ Subject subject_of(const Ask& ask, Query query) {
   subject.query = std::move(query);
   subject.quality = ask.quality;
   subject.cache_only = ask.options.cache_only;
-  subject.refresh = ask.options.refresh;
+  subject.refresh_before = ask.options.refresh_before;
   subject.retry_no_match = ask.options.retry_no_match;
   subject.cause = ask.options.cause;
   return subject;
@@ -180,16 +181,14 @@ class LiveResolver final : public Resolver {
     std::vector<std::uint32_t> missing;
     for (std::size_t i = 0; i < asks.size(); ++i) {
       const AskOptions& options = asks[i].options;
-      if (!options.refresh) {
-        auto cached = parts_.memory.find_one(asks[i].slot);
-        if (cached && !is_unwanted(*cached->answer, options)) {
-          Resolved resolved = from_memory(*cached, now);
-          tally_.add(resolved);
-          done(i, std::move(resolved));
-          continue;
-        }
+      const auto cached = parts_.memory.find_one(asks[i].slot);
+      if (!cached || is_unwanted(*cached->answer, cached->answered_at, options)) {
+        missing.push_back(static_cast<std::uint32_t>(i));
+        continue;
       }
-      missing.push_back(static_cast<std::uint32_t>(i));
+      Resolved resolved = from_memory(*cached, now);
+      tally_.add(resolved);
+      done(i, std::move(resolved));
     }
     if (missing.empty()) return;
 
@@ -946,7 +945,7 @@ std::vector<Resolved> LiveResolver::peek(std::span<const Ask> asks, Deadline dea
   std::vector<Slot> slots;
   for (std::size_t i = 0; i < asks.size(); ++i) {
     auto cached = parts_.memory.find_one(asks[i].slot);
-    if (cached && !asks[i].options.refresh && !is_unwanted(*cached->answer, asks[i].options)) {
+    if (cached && !is_unwanted(*cached->answer, cached->answered_at, asks[i].options)) {
       known[i] = from_memory(*cached, now);
       continue;
     }

@@ -97,7 +97,7 @@ bool Request::serves(const Found& found) const {
   if (found.pinned) return true;
   if (!is_fresh(found)) return false;
   if (has_begun_ && found.gen > first_gen_) return true;  // bought since, maybe by somebody else
-  if (subject_.refresh) return false;
+  if (found.answered_at < subject_.refresh_before) return false;
   return !(subject_.retry_no_match && found.answer->kind == AnswerKind::no_match);
 }
 
@@ -213,7 +213,7 @@ Action Request::admitted(Admission admission) {
   take.owner = rules_.owner;
   take.cause = cause();
   take.bulk = bulk_;
-  take.forced = subject_.refresh;
+  take.refresh_before = subject_.refresh_before;
   take.retry_no_match = subject_.retry_no_match;
   take.life = claim_life(chain_.steps);
   take.max_unknown = rules_.max_unknown;
@@ -230,7 +230,7 @@ Action Request::denied(Error error) {
 }
 
 Cause Request::cause() const {
-  if (subject_.refresh) return Cause::forced;
+  if (subject_.refresh_before > 0) return Cause::forced;
   return subject_.cause == Cause::miss && ending_.stale ? Cause::stale : subject_.cause;
 }
 

@@ -64,7 +64,7 @@ struct Subject {
   Query query;
   Quality quality = Quality::none;
   bool cache_only = false;
-  bool refresh = false;
+  UtcMs refresh_before = 0;
   bool retry_no_match = false;
   Cause cause = Cause::miss;
 };

@@ -49,7 +49,7 @@ class SpendCap {
 
 struct AskOptions {
   bool cache_only = false;      // never pay, not even wait for who pays
-  bool refresh = false;         // buy anew although fresh
+  UtcMs refresh_before = 0;     // buy anew what was answered before; kRefreshAll: whatever there is
   bool retry_no_match = false;  // a remembered no-match is a miss
   bool serve_stale = true;      // when nothing better is to be had
   Cause cause = Cause::miss;    // `batch` sends through bulk endpoints where there are

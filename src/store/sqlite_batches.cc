@@ -9,7 +9,7 @@ namespace {
 constexpr milliseconds kHeadLife{std::chrono::hours{24} * 30};
 
 constexpr std::string_view kHeadColumns =
-    "id, identity, label, state, rows, created_at, updated_at, summary";
+    "id, identity, label, state, rows, created_at, updated_at, refresh_before, summary";
 
 BatchHead head_from(const SqliteStatement& row) {
   BatchHead head;
@@ -20,8 +20,14 @@ BatchHead head_from(const SqliteStatement& row) {
   head.rows = row.integer(4);
   head.created_at = row.integer(5);
   head.updated_at = row.integer(6);
-  head.summary_json = row.bytes(7);
+  head.refresh_before = row.integer(7);
+  head.summary_json = row.bytes(8);
   return head;
+}
+
+bool is_unfinished_refresh(const BatchHead& head) {
+  return head.refresh_before > 0 && head.state != "complete" &&
+         head.state != "complete_with_errors";
 }
 
 std::optional<std::int64_t> batch_number(SqliteWork& work, const BatchId& id) {
@@ -35,13 +41,16 @@ std::optional<std::int64_t> batch_number(SqliteWork& work, const BatchId& id) {
 BatchHead open_batch(SqliteWork& work,
                      std::string_view identity,
                      std::string_view label,
-                     bool restart,
+                     BatchStart start,
                      const BatchId& new_id) {
-  if (!restart) {
+  if (start != BatchStart::restart) {
     static const std::string kSql = fmt::format(
         "SELECT {} FROM batch WHERE identity = ? ORDER BY number DESC LIMIT 1", kHeadColumns);
     auto row = work.db.prepare(kSql);
-    if (row.bind(SqliteBlob{identity}).step()) return head_from(row);
+    if (row.bind(SqliteBlob{identity}).step()) {
+      BatchHead head = head_from(row);
+      if (start == BatchStart::resume || is_unfinished_refresh(head)) return head;
+    }
   }
   BatchHead head;
   head.id = new_id;
@@ -49,9 +58,10 @@ BatchHead open_batch(SqliteWork& work,
   head.label = label;
   head.state = "running";
   head.created_at = head.updated_at = work.now;
+  head.refresh_before = start == BatchStart::refresh ? work.now : 0;
   head.is_new = true;
   static const std::string kSql =
-      fmt::format("INSERT INTO batch ({}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", kHeadColumns);
+      fmt::format("INSERT INTO batch ({}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", kHeadColumns);
   work.db.prepare(kSql)
       .bind(blob(head.id),
             SqliteBlob{head.identity},
@@ -60,6 +70,7 @@ BatchHead open_batch(SqliteWork& work,
             head.rows,
             head.created_at,
             head.updated_at,
+            head.refresh_before,
             head.summary_json)
       .run();
   return head;

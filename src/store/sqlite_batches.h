@@ -13,7 +13,7 @@ namespace geonce {
 BatchHead open_batch(SqliteWork& work,
                      std::string_view identity,
                      std::string_view label,
-                     bool restart,
+                     BatchStart start,
                      const BatchId& new_id);
 std::optional<std::string> batch_chunk(SqliteWork& work, const BatchId& id, std::int64_t number);
 /// false: there is no such batch, and nothing was written.

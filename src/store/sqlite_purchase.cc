@@ -389,12 +389,14 @@ Taken take(SqliteWork& work, const TakeRequest& request) {
   GEONCE_EXPECTS(request.chain != nullptr && !request.chain->empty());
   const auto& chain = *request.chain;
   const auto& slot = request.slot;
+  const bool forced = request.refresh_before > 0;
   Taken taken;
   const auto entry = read_entry(work, slot);
   if (entry) taken.no_match_streak = entry->no_match_streak;
   if (entry && entry->found) {
     const bool is_fresh =
-        entry->found->fresh_left.count() > 0 && !request.forced &&
+        entry->found->fresh_left.count() > 0 &&
+        entry->found->answered_at >= request.refresh_before &&
         !(request.retry_no_match && entry->found->answer->kind == AnswerKind::no_match);
     // A pin cannot be replaced by an answer, so there is nothing to buy even when forced.
     if (is_fresh || entry->pinned) {
@@ -432,7 +434,7 @@ Taken take(SqliteWork& work, const TakeRequest& request) {
   if (old && old->deadline > work.now) {
     if (old->phase == Phase::in_flight) return keep_out(Taken::Verdict::wait);
     if (old->phase == Phase::cooling) return keep_out(Taken::Verdict::cooldown);
-    if (same_window && !request.forced) return keep_out(Taken::Verdict::blocked);
+    if (same_window && !forced) return keep_out(Taken::Verdict::blocked);
   }
 
   bool new_window = !same_window;
@@ -448,7 +450,7 @@ Taken take(SqliteWork& work, const TakeRequest& request) {
     write_ledger(
         work, outcome_row(LedgerEvent::unknown, slot, old->gen, prepared, lost), old->owner);
     if (same_window && claim.attempt > request.max_unknown) {
-      if (!request.forced) {
+      if (!forced) {
         set_phase(work, slot, Phase::blocked, kNever);
         return keep_out(Taken::Verdict::blocked);
       }
@@ -461,7 +463,7 @@ Taken take(SqliteWork& work, const TakeRequest& request) {
 
   claim.intent = request.intent;
   claim.owner = request.owner;
-  claim.ignore_no_match = request.forced || request.retry_no_match;
+  claim.ignore_no_match = forced || request.retry_no_match;
   claim.query_json = request.query_json;
   claim.pre_image = request.pre_image;
   if (new_window) {

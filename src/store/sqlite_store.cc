@@ -146,12 +146,12 @@ class SqliteStore final : public Store {
 
   Result<BatchHead> open_batch(std::string_view identity,
                                std::string_view label,
-                               bool restart,
+                               BatchStart start,
                                Deadline deadline) override {
     const BatchId fresh_id = make_uuid(clock_);
     BatchHead head;
     auto done = writer_.run({}, 1, deadline, [&](SqliteWork& work) {
-      head = geonce::open_batch(work, identity, label, restart, fresh_id);
+      head = geonce::open_batch(work, identity, label, start, fresh_id);
     });
     if (!done) return fail(done.error());
     return head;

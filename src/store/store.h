@@ -75,13 +75,17 @@ struct CallRecord {
   Money price;
 };
 
+/// Older than this is any answer.
+inline constexpr UtcMs kRefreshAll = INT64_MAX;
+
 struct TakeRequest {
   Slot slot;
   IntentId intent;
   OwnerId owner;
   Cause cause = Cause::miss;
   bool bulk = false;
-  bool forced = false;  // skip the fresh check: a separately authorised new window
+  /// An answer older than this does not count as fresh: a separately authorised new window.
+  UtcMs refresh_before = 0;
   /// A remembered no-match, of the key or of a provider, does not count as fresh.
   bool retry_no_match = false;
   milliseconds life{14'000};  // send window + total deadline + margin
@@ -284,8 +288,16 @@ struct BatchHead {
   std::string state;      // running, complete, complete_with_errors, interrupted, stopped
   std::int64_t rows = 0;  // known when complete
   UtcMs created_at = 0, updated_at = 0;
+  UtcMs refresh_before = 0;  // answers older than this are bought anew; 0: no refresh
   std::string summary_json;
   bool is_new = false;  // this call made it
+};
+
+/// Which batch of an identity is meant.
+enum class BatchStart : std::uint8_t {
+  resume,   // the latest
+  restart,  // a new one
+  refresh,  // the latest if it is a refresh that did not reach its end, else a new one
 };
 
 /// Rows of one batch, `first_row` on, with their own copy of the answers (docs/formats/batch.md).
@@ -360,10 +372,10 @@ class Store {
       std::span<const std::vector<Key>> keys, Deadline) = 0;
   virtual Result<PlacesStats> places_stats(Deadline) = 0;
 
-  /// The batch of this identity, made when absent. `restart` drops its chunks.
+  /// The batch of this identity, made when absent.
   virtual Result<BatchHead> open_batch(std::string_view identity,
                                        std::string_view label,
-                                       bool restart,
+                                       BatchStart start,
                                        Deadline) = 0;
   virtual Result<std::optional<std::string>> batch_chunk(const BatchId&,
                                                          std::int64_t number,

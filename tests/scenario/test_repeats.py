@@ -59,3 +59,19 @@ def test_a_refresh_buys_each_address_once_however_often_it_comes(geonce, provide
     assert geonce.run(*command).rc == 6
     assert geonce.run(*command, "--refresh").rc == 6
     assert len(provider.bill()) == 2 * (DISTINCT - 1)
+
+
+def test_a_refresh_that_was_killed_goes_on_where_it_was(geonce, provider, source):
+    command = ("batch", source, "--address", "address", "--default-country", "US", "-o", "out.csv")
+    assert geonce.run(*command).rc == 6
+    provider.rules({"when": {"request": [101, 1_000_000]}, "do": "hang"})
+    running = geonce.start(*command, "--refresh", "--concurrency", "1")
+    provider.wait(requests=DISTINCT - 1 + 101)
+    running.kill()
+    running.wait()
+    provider.rules()
+    before = len(provider.bill())
+    assert geonce.run(*command, "--refresh").rc == 6
+    assert len(provider.bill()) - before <= DISTINCT - 1 - 99
+    assert geonce.run(*command, "--refresh").rc == 6, "finished: a new one"
+    assert len(provider.bill()) - before > DISTINCT

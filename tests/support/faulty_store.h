@@ -89,9 +89,9 @@ class FaultyStore : public Store {
   Result<PlacesStats> places_stats(Deadline d) override { return store_.places_stats(d); }
   Result<BatchHead> open_batch(std::string_view identity,
                                std::string_view label,
-                               bool restart,
+                               BatchStart start,
                                Deadline d) override {
-    return store_.open_batch(identity, label, restart, d);
+    return store_.open_batch(identity, label, start, d);
   }
   Result<std::optional<std::string>> batch_chunk(const BatchId& id,
                                                  std::int64_t number,

@@ -74,7 +74,7 @@ int get(const Globals& globals, const Arguments& arguments) {
   ask.query.country = keyed->country;
   ask.quality = keyed->quality;
   ask.options.cache_only = arguments.cache_only;
-  ask.options.refresh = arguments.refresh;
+  ask.options.refresh_before = arguments.refresh ? kRefreshAll : 0;
   const auto resolved = (*engine)->resolver().resolve({ask}, patience());
   if (!resolved.front().answer) return report(*resolved.front().error);
   if (arguments.json)

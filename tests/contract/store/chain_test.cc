@@ -275,7 +275,7 @@ TEST_P(Store, a_refresh_asks_providers_that_had_no_match) {
   end.no_match_for = 48h;
   (void)commit(end);
   request = ask(slot(1));
-  request.forced = true;
+  request.refresh_before = kRefreshAll;
   EXPECT_EQ(take(request).verdict, Verdict::send);
 }
 

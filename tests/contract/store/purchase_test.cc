@@ -321,7 +321,7 @@ TEST_P(Store, a_refused_key_cools_down_for_every_process) {
   EXPECT_EQ(cooling->front().verdict, Verdict::cooldown);
   EXPECT_EQ(cooling->front().wait_for, 20s);
   auto eager = ask(slot(1));
-  eager.forced = true;
+  eager.refresh_before = kRefreshAll;
   EXPECT_EQ(take(eager).verdict, Verdict::cooldown) << "not even a refresh hurries a provider";
   clock_.advance(20s);
   const auto taken = take(slot(1));
@@ -458,7 +458,7 @@ TEST_P(Store, many_are_found_in_the_order_asked) {
 TEST_P(Store, a_refresh_buys_although_the_answer_is_fresh) {
   buy(slot(1), match(1));
   auto request = ask(slot(1));
-  request.forced = true;
+  request.refresh_before = kRefreshAll;
   const auto taken = take(request);
   ASSERT_EQ(taken.verdict, Verdict::send);
   EXPECT_EQ(taken.gen, 2);
@@ -470,7 +470,7 @@ TEST_P(Store, a_refresh_buys_although_the_answer_is_fresh) {
 TEST_P(Store, a_refresh_waits_for_a_call_in_flight) {
   (void)take(slot(1));
   auto request = ask(slot(1));
-  request.forced = true;
+  request.refresh_before = kRefreshAll;
   EXPECT_EQ(take(request).verdict, Verdict::wait);
 }
 
@@ -482,7 +482,7 @@ TEST_P(Store, a_refresh_opens_a_blocked_key_under_a_new_gen) {
   strict.max_unknown = -1;
   ASSERT_EQ(take(strict).verdict, Verdict::blocked);
   auto request = ask(slot(1));
-  request.forced = true;
+  request.refresh_before = kRefreshAll;
   const auto taken = take(request);
   EXPECT_EQ(taken.verdict, Verdict::send);
   EXPECT_EQ(taken.gen, first_taken.gen + 1);
@@ -601,7 +601,7 @@ TEST_P(Store, a_pinned_answer_is_always_fresh_and_nothing_bought_replaces_it) {
   EXPECT_GT(found->fresh_left, 0ms);
   EXPECT_EQ(found->answer->at->lat_deg, 48);
   auto request = ask(slot(1));
-  request.forced = true;
+  request.refresh_before = kRefreshAll;
   EXPECT_EQ(take(request).verdict, Verdict::fresh) << "buying what cannot be stored would be waste";
 }
 

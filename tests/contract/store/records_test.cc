@@ -299,29 +299,57 @@ TEST_P(Store, loading_a_source_anew_replaces_its_places_and_leaves_the_others) {
 const std::string kIdentity(32, 'i');
 
 TEST_P(Store, the_same_batch_opened_again_is_the_same_batch) {
-  const auto first = store_->open_batch(kIdentity, "in.csv", false, Deadline::never());
+  const auto first = store_->open_batch(kIdentity, "in.csv", BatchStart::resume, Deadline::never());
   ASSERT_TRUE(first);
   EXPECT_TRUE(first->is_new);
   EXPECT_EQ(first->state, "running");
   EXPECT_EQ(first->created_at, clock_.now_utc());
-  const auto again = open()->open_batch(kIdentity, "in.csv", false, Deadline::never());
+  const auto again = open()->open_batch(kIdentity, "in.csv", BatchStart::resume, Deadline::never());
   EXPECT_FALSE(again->is_new);
   EXPECT_EQ(again->id, first->id);
-  const auto other = store_->open_batch(std::string(32, 'x'), "in.csv", false, Deadline::never());
+  const auto other =
+      store_->open_batch(std::string(32, 'x'), "in.csv", BatchStart::resume, Deadline::never());
   EXPECT_TRUE(other->is_new);
   EXPECT_NE(other->id, first->id);
 }
 
 TEST_P(Store, a_restart_makes_a_new_batch_which_is_the_one_from_then_on) {
-  const auto first = store_->open_batch(kIdentity, "in.csv", false, Deadline::never());
-  const auto second = store_->open_batch(kIdentity, "in.csv", true, Deadline::never());
+  const auto first = store_->open_batch(kIdentity, "in.csv", BatchStart::resume, Deadline::never());
+  const auto second =
+      store_->open_batch(kIdentity, "in.csv", BatchStart::restart, Deadline::never());
   EXPECT_TRUE(second->is_new);
   EXPECT_NE(second->id, first->id);
-  EXPECT_EQ(store_->open_batch(kIdentity, "in.csv", false, Deadline::never())->id, second->id);
+  EXPECT_EQ(store_->open_batch(kIdentity, "in.csv", BatchStart::resume, Deadline::never())->id,
+            second->id);
+}
+
+TEST_P(Store, a_refresh_goes_on_until_it_has_reached_its_end) {
+  const auto open = [&](BatchStart start) {
+    return *store_->open_batch(kIdentity, "in.csv", start, Deadline::never());
+  };
+  const auto plain = open(BatchStart::resume);
+  EXPECT_EQ(plain.refresh_before, 0);
+  clock_.advance(1h);
+  auto first = open(BatchStart::refresh);
+  EXPECT_TRUE(first.is_new);
+  EXPECT_EQ(first.refresh_before, clock_.now_utc());
+  clock_.advance(1h);
+  const auto killed = open(BatchStart::refresh);
+  EXPECT_EQ(killed.id, first.id);
+  EXPECT_EQ(killed.refresh_before, first.refresh_before);
+  first.state = "interrupted";
+  ASSERT_TRUE(store_->close_batch(first, Deadline::never()));
+  EXPECT_EQ(open(BatchStart::refresh).id, first.id);
+  EXPECT_EQ(open(BatchStart::resume).id, first.id);
+  first.state = "complete";
+  ASSERT_TRUE(store_->close_batch(first, Deadline::never()));
+  const auto second = open(BatchStart::refresh);
+  EXPECT_NE(second.id, first.id);
+  EXPECT_EQ(second.refresh_before, clock_.now_utc());
 }
 
 TEST_P(Store, chunks_are_kept_replaced_and_end_with_their_terms) {
-  const auto batch = store_->open_batch(kIdentity, "in.csv", false, Deadline::never());
+  const auto batch = store_->open_batch(kIdentity, "in.csv", BatchStart::resume, Deadline::never());
   const std::string bytes("a\0b", 3);
   const std::vector<BatchChunk> chunks{{0, bytes, 1h}, {1, "old", 1h}, {2, "never kept", 0ms}};
   ASSERT_TRUE(store_->save_chunks(batch->id, chunks, Deadline::never()));
@@ -340,13 +368,13 @@ TEST_P(Store, chunks_are_kept_replaced_and_end_with_their_terms) {
 }
 
 TEST_P(Store, a_closed_batch_says_how_it_ended) {
-  auto batch = *store_->open_batch(kIdentity, "in.csv", false, Deadline::never());
+  auto batch = *store_->open_batch(kIdentity, "in.csv", BatchStart::resume, Deadline::never());
   clock_.advance(1min);
   batch.state = "complete_with_errors";
   batch.rows = 77;
   batch.summary_json = R"({"rows":77})";
   ASSERT_TRUE(store_->close_batch(batch, Deadline::never()));
-  (void)store_->open_batch(std::string(32, 'x'), "two.csv", false, Deadline::never());
+  (void)store_->open_batch(std::string(32, 'x'), "two.csv", BatchStart::resume, Deadline::never());
   const auto all = store_->batches(10, Deadline::never());
   ASSERT_THAT(*all, SizeIs(2));
   EXPECT_EQ((*all)[0].label, "two.csv") << "newest first";
@@ -381,7 +409,7 @@ TEST_P(Store, a_sweep_erases_what_has_outlived_its_terms_a_few_rows_at_a_time) {
   end.life.erase = 24h * 365;
   (void)commit(end);
   ASSERT_TRUE(store_->pin(slot(21), match(), "{}", "", Deadline::never()));
-  auto batch = *store_->open_batch(kIdentity, "in.csv", false, Deadline::never());
+  auto batch = *store_->open_batch(kIdentity, "in.csv", BatchStart::resume, Deadline::never());
   const std::vector<BatchChunk> chunks{{0, "x", 1h}};
   ASSERT_TRUE(store_->save_chunks(batch.id, chunks, Deadline::never()));
   EXPECT_EQ(store_->sweep(100, Deadline::never())->entries, 0);
@@ -427,7 +455,7 @@ TEST_P(Store, the_statistics_count_what_there_is) {
   (void)take(strict);
   const std::vector rows{point(60.88, {slot(1).key})};
   ASSERT_TRUE(store_->load_places("own", false, rows, Deadline::never()));
-  ASSERT_TRUE(store_->open_batch(kIdentity, "in.csv", false, Deadline::never()));
+  ASSERT_TRUE(store_->open_batch(kIdentity, "in.csv", BatchStart::resume, Deadline::never()));
   const auto stats = store_->stats(Deadline::never());
   ASSERT_TRUE(stats);
   EXPECT_EQ(stats->kind, GetParam().kind);

@@ -64,7 +64,7 @@ TEST_P(Store, a_reader_never_sees_half_an_answer_or_an_older_one_after_a_newer) 
     std::vector<TakeRequest> asks;
     for (const auto& where : slots) {
       asks.push_back(ask(where));
-      asks.back().forced = true;
+      asks.back().refresh_before = kRefreshAll;
     }
     const auto taken = store_->take(asks, Deadline::never());
     ASSERT_TRUE(taken);

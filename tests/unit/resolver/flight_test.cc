@@ -42,7 +42,7 @@ class Flight : public testing::Test {
       Subject subject;
       subject.slot = slot_;
       subject.cache_only = caller.options().cache_only;
-      subject.refresh = caller.options().refresh;
+      subject.refresh_before = caller.options().refresh_before;
       subject.retry_no_match = caller.options().retry_no_match;
       return std::make_shared<geonce::Flight>(rules_, std::move(subject), stale_, clock_.now());
     });
@@ -86,7 +86,7 @@ TEST_F(Flight, waiters_share_the_error_and_the_next_caller_asks_again) {
 
 TEST_F(Flight, those_who_ask_in_another_manner_do_not_share) {
   AskOptions refresh, retry, cache_only;
-  refresh.refresh = true;
+  refresh.refresh_before = kRefreshAll;
   retry.retry_no_match = true;
   cache_only.cache_only = true;
   EXPECT_TRUE(board(caller()).leads);

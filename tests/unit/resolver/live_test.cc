@@ -353,7 +353,7 @@ TEST_F(Resolver, a_refresh_buys_anew_once_however_many_want_it) {
   auto& provider = add_provider("alpha");
   (void)one(ask(street(1)));
   AskOptions options;
-  options.refresh = true;
+  options.refresh_before = kRefreshAll;
   const auto answers =
       resolver().resolve(std::vector<Ask>(20, ask(street(1), options)), Deadline::never());
   for (const auto& answer : answers) EXPECT_EQ(answer.gen, 2);

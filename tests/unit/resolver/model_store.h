@@ -108,7 +108,7 @@ class ModelStore : public Store {
     return not_here();
   }
   Result<PlacesStats> places_stats(Deadline) override { return not_here(); }
-  Result<BatchHead> open_batch(std::string_view, std::string_view, bool, Deadline) override {
+  Result<BatchHead> open_batch(std::string_view, std::string_view, BatchStart, Deadline) override {
     return not_here();
   }
   Result<std::optional<std::string>> batch_chunk(const BatchId&, std::int64_t, Deadline) override {
@@ -219,7 +219,8 @@ class ModelStore : public Store {
     const auto entry = entries_.find(request.slot);
     const auto found = entry == entries_.end() ? std::nullopt : look(entry->second);
     if (entry != entries_.end()) taken.no_match_streak = entry->second.streak;
-    if (found && found->fresh_left > milliseconds{0} && !request.forced &&
+    if (found && found->fresh_left > milliseconds{0} &&
+        found->answered_at >= request.refresh_before &&
         !(request.retry_no_match && found->answer->kind == AnswerKind::no_match)) {
       taken.verdict = Taken::Verdict::fresh;
       taken.found = found;
@@ -237,13 +238,14 @@ class ModelStore : public Store {
       taken.verdict = old->phase == Phase::in_flight ? Taken::Verdict::wait
                       : old->phase == Phase::cooling ? Taken::Verdict::cooldown
                                                      : Taken::Verdict::blocked;
-      if (old->phase != Phase::blocked || (same_window && !request.forced)) return taken;
+      if (old->phase != Phase::blocked || (same_window && request.refresh_before == 0))
+        return taken;
     }
     if (same_window) claim.attempt = old->attempt;
     if (old && old->phase == Phase::in_flight && !is_settled(old->intent)) {
       note(old->intent, LedgerEvent::unknown);
       if (same_window && old->attempt > request.max_unknown) {
-        if (!request.forced) {
+        if (request.refresh_before == 0) {
           held->second.phase = Phase::blocked;
           held->second.deadline = INT64_MAX;
           taken.verdict = Taken::Verdict::blocked;
@@ -262,7 +264,7 @@ class ModelStore : public Store {
     claim.owner = request.owner;
     claim.query_json = same_window ? old->query_json : request.query_json;
     claim.pre_image = same_window ? old->pre_image : request.pre_image;
-    claim.ignores_no_match = request.forced || request.retry_no_match;
+    claim.ignores_no_match = request.refresh_before > 0 || request.retry_no_match;
     if (same_window)
       claim.asked = old->asked;
     else

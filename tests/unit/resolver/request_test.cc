@@ -106,7 +106,7 @@ TEST_F(Request, what_the_store_remembers_decides_whether_anything_is_asked) {
       {"stale, cache only", found(0h, 2h), false, false, true, "cache_only_miss"},
   };
   for (const Row& row : rows) {
-    subject_.refresh = row.refresh;
+    subject_.refresh_before = row.refresh ? kRefreshAll : 0;
     subject_.retry_no_match = row.retry_no_match;
     subject_.cache_only = row.cache_only;
     auto request = make();
@@ -120,7 +120,7 @@ TEST_F(Request, what_the_store_remembers_decides_whether_anything_is_asked) {
 }
 
 TEST_F(Request, a_pinned_answer_is_served_even_to_a_refresh) {
-  subject_.refresh = true;
+  subject_.refresh_before = kRefreshAll;
   Found pinned = found(0h, 0h);
   pinned.pinned = true;
   auto request = make();
@@ -196,11 +196,11 @@ TEST_F(Request, when_the_last_caller_has_left_nobody_waits_on) {
 }
 
 TEST_F(Request, a_refresh_is_served_by_an_answer_that_is_newer_than_its_beginning) {
-  subject_.refresh = true;
+  subject_.refresh_before = kRefreshAll;
   auto request = make();
   (void)request.begin(found(1h, 2h), now_);
   const auto take = std::get<act::Take>(request.admitted(all({0})));
-  EXPECT_TRUE(take.request.forced);
+  EXPECT_EQ(take.request.refresh_before, kRefreshAll);
   EXPECT_EQ(take.request.cause, Cause::forced);
   (void)request.was_taken(verdict(Taken::Verdict::wait), now_, now());
   (void)request.woken();

@@ -187,7 +187,7 @@ class Simulation {
     const std::size_t key = roll(kKeys);
     subject.slot = slot(key);
     subject.query.text = std::to_string(key);
-    subject.refresh = chance(100);
+    subject.refresh_before = chance(100) ? kRefreshAll : 0;
     subject.retry_no_match = chance(100);
     const Mono asked = clock_.now();
     auto run = std::make_shared<Run>(
@@ -269,7 +269,7 @@ class Simulation {
     });
   }
   void carry_out(const RunPtr& run, act::Take& take) {
-    if (run->request.subject().refresh) extra_.push_back(take.request.intent);
+    if (run->request.subject().refresh_before > 0) extra_.push_back(take.request.intent);
     write<TakeRequest, Taken>(
         run,
         std::move(take.request),
@@ -343,7 +343,7 @@ class Simulation {
       bill_.push_back({subject.slot.key.bytes[0],
                        providers_[call.step]->traits().name,
                        call.intent,
-                       subject.refresh || subject.retry_no_match});
+                       subject.refresh_before > 0 || subject.retry_no_match});
       ++sums_.calls;
       if (chance(30)) return kill(run->process);
       const int answer = static_cast<int>(roll(12));
