@@ -3,8 +3,10 @@
 #include <array>
 #include <utility>
 
+#include "core/cjk_blocks.h"
 #include "core/normalize_grammar.h"
 #include "core/normalize_north_america.h"
+#include "core/normalize_world.h"
 
 namespace geonce {
 namespace {
@@ -103,14 +105,17 @@ struct Normalizer::State {
   Reading source;  // the query
   Reading line;    // the canonical line
   NorthAmericanGrammar north_america;
+  WorldGrammar world;
   PlainGrammar plain;
   Canonical out;
   Canonical again;    // what the line of `out` reads as
   std::string bytes;  // the pre-image
+  bool is_in_one_piece = false;  // no grammar had a reading of the last free text
   Country rules_country;
   bool rules_known = false;  // the next two are those of rules_country
   Diacritics diacritics = Diacritics::keep;
   TokenRules rules;
+  bool country_writes_blocks = false;
 
   Result<void> run(const QueryView& query);
   Result<void> read(const QueryView& query, Country country);
@@ -127,6 +132,7 @@ Result<void> Normalizer::State::read_field(std::string_view field, Range& range)
   range.first = range.last = tokens.size();
   if (field.empty()) return {};
   if (auto done = folder.fold(field, diacritics, folded); !done) return done;
+  if (country_writes_blocks) unify_blocks(rules_country, folded);
   tokenize(folded, rules, tokens);
   range.last = tokens.size();
   return {};
@@ -138,6 +144,7 @@ Result<void> Normalizer::State::read(const QueryView& query, Country country) {
   if (!rules_known || country != rules_country) {
     diacritics = diacritics_of(country);
     rules = token_rules_of(country);
+    country_writes_blocks = country == Country('J', 'P') || country == Country('T', 'W');
     rules_country = country;
     rules_known = true;
   }
@@ -212,8 +219,14 @@ Result<Country> Normalizer::State::take_country(Reading& reading, Country hint) 
 
 void Normalizer::State::free_text(Reading& reading, bool parse, Canonical& into) {
   clear(into);
+  is_in_one_piece = false;
   if (!NorthAmericanGrammar::speaks_for(into.country)) {
+    if (parse && WorldGrammar::speaks_for(into.country) &&
+        world.free_text(reading.tokens, reading.parts.text, into))
+      return;
+    clear(into);
     plain.free_text(reading.tokens, reading.parts.text, into);
+    is_in_one_piece = true;
   } else if (parse) {
     north_america.free_text(reading.tokens, reading.parts.text, into);
   } else {
@@ -284,7 +297,9 @@ Result<void> Normalizer::State::run(const QueryView& query) {
   out.country = country;
   if (query.is_structured()) {
     clear(out);
-    if (!NorthAmericanGrammar::speaks_for(country)) {
+    if (WorldGrammar::speaks_for(country)) {
+      world.fields(source.tokens, source.parts, out);
+    } else if (!NorthAmericanGrammar::speaks_for(country)) {
       PlainGrammar::fields(source.tokens, source.parts, out);
     } else if (auto done = north_america.fields(source.tokens, source.parts, out); !done) {
       return done;
@@ -295,7 +310,7 @@ Result<void> Normalizer::State::run(const QueryView& query) {
         source.parts.text.last == source.tokens.size();  // no country at its end
     const bool plain_address = NorthAmericanGrammar::speaks_for(country)
                                    ? north_america.is_plain(out)
-                                   : whole_text && plain.left_as_it_stands();
+                                   : is_in_one_piece && whole_text && plain.left_as_it_stands();
     if (!plain_address) settle();
   }
   if (const auto nation = nation_of_the_uk(query.country_text); !nation.empty())

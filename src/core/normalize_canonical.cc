@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/normalize.h"
+#include "core/normalize_world.h"
 
 namespace geonce {
 namespace {
@@ -36,12 +37,6 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
     if (end == std::string_view::npos) return parts;
     begin = end + 1;
   }
-}
-
-void append_segment(std::string& line, std::string_view text) {
-  if (text.empty()) return;
-  if (!line.empty()) line += ", ";
-  line += text;
 }
 
 std::string with_spaces(std::string_view text, char mark) {
@@ -160,6 +155,9 @@ std::string one_line(const Canonical& canonical) {
     append_segment(line, last + canonical.postcode);
     return line;
   }
+  if (const CountryRules* rules = rules_of(canonical.country);
+      rules != nullptr && canonical.mode != Mode::unparsed)
+    return WorldGrammar::one_line(canonical, *rules);
   std::string line = canonical.extra;
   std::string street = canonical.house;
   if (!street.empty() && !canonical.road.empty()) street += ' ';

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/country.h"
+
+namespace geonce {
+
+/// How a country writes the lines of an address, beyond its words (word_book.h) and its letters and
+/// tokens (normalize_text.h). The table is tables/country_rules.inc.
+struct CountryRules {
+  enum class House : std::uint8_t { behind, front, either };  // of the road
+  enum class Town : std::uint8_t { behind_postcode, before_postcode };
+
+  std::string_view countries;  // alpha-2, with blanks
+  std::string_view words;      // word lists, the first one's codes win: "nl fr de"
+  House house = House::behind;
+  Town town = Town::behind_postcode;
+  std::string_view admins;      // list of admin names; empty: admins stay as spelt
+  bool slash_is_unit = false;   // 5/12 Kelp St is unit 5 at number 12
+  bool type_goes_behind = false;  // the street type may stand on either side of the name
+};
+
+/// nullptr: a country without a grammar of its own.
+const CountryRules* rules_of(Country country);
+
+}  // namespace geonce

@@ -1,0 +1,342 @@
+#include "core/word_book.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <mutex>
+#include <span>
+
+namespace geonce {
+namespace {
+
+constexpr auto front = WordKind::front;
+constexpr auto last = WordKind::last;
+constexpr auto tail = WordKind::tail;
+constexpr auto unit = WordKind::unit;
+constexpr auto mark = WordKind::mark;
+constexpr auto extra = WordKind::extra;
+constexpr auto name = WordKind::name;
+constexpr auto box = WordKind::box;
+
+struct Row {
+  WordKind kind;
+  std::string_view code;
+  std::string_view spellings;
+};
+struct AdminRow {
+  std::string_view code, names;
+};
+struct List {
+  std::string_view name;
+  const Row* rows;
+  std::size_t size;
+};
+
+constexpr auto kAr = std::to_array<Row>({
+#include "core/tables/words_ar.inc"
+});
+constexpr auto kBg = std::to_array<Row>({
+#include "core/tables/words_bg.inc"
+});
+constexpr auto kCa = std::to_array<Row>({
+#include "core/tables/words_ca.inc"
+});
+constexpr auto kCs = std::to_array<Row>({
+#include "core/tables/words_cs.inc"
+});
+constexpr auto kDa = std::to_array<Row>({
+#include "core/tables/words_da.inc"
+});
+constexpr auto kDe = std::to_array<Row>({
+#include "core/tables/words_de.inc"
+});
+constexpr auto kEl = std::to_array<Row>({
+#include "core/tables/words_el.inc"
+});
+constexpr auto kEn = std::to_array<Row>({
+#include "core/tables/words_en.inc"
+});
+constexpr auto kEnAu = std::to_array<Row>({
+#include "core/tables/words_en_au.inc"
+});
+constexpr auto kEnGb = std::to_array<Row>({
+#include "core/tables/words_en_gb.inc"
+});
+constexpr auto kEnIn = std::to_array<Row>({
+#include "core/tables/words_en_in.inc"
+});
+constexpr auto kEnSg = std::to_array<Row>({
+#include "core/tables/words_en_sg.inc"
+});
+constexpr auto kEnZa = std::to_array<Row>({
+#include "core/tables/words_en_za.inc"
+});
+constexpr auto kEs = std::to_array<Row>({
+#include "core/tables/words_es.inc"
+});
+constexpr auto kEsCo = std::to_array<Row>({
+#include "core/tables/words_es_co.inc"
+});
+constexpr auto kEt = std::to_array<Row>({
+#include "core/tables/words_et.inc"
+});
+constexpr auto kFi = std::to_array<Row>({
+#include "core/tables/words_fi.inc"
+});
+constexpr auto kFr = std::to_array<Row>({
+#include "core/tables/words_fr.inc"
+});
+constexpr auto kHe = std::to_array<Row>({
+#include "core/tables/words_he.inc"
+});
+constexpr auto kHr = std::to_array<Row>({
+#include "core/tables/words_hr.inc"
+});
+constexpr auto kHu = std::to_array<Row>({
+#include "core/tables/words_hu.inc"
+});
+constexpr auto kId = std::to_array<Row>({
+#include "core/tables/words_id.inc"
+});
+constexpr auto kIs = std::to_array<Row>({
+#include "core/tables/words_is.inc"
+});
+constexpr auto kIt = std::to_array<Row>({
+#include "core/tables/words_it.inc"
+});
+constexpr auto kLt = std::to_array<Row>({
+#include "core/tables/words_lt.inc"
+});
+constexpr auto kLv = std::to_array<Row>({
+#include "core/tables/words_lv.inc"
+});
+constexpr auto kNl = std::to_array<Row>({
+#include "core/tables/words_nl.inc"
+});
+constexpr auto kNo = std::to_array<Row>({
+#include "core/tables/words_no.inc"
+});
+constexpr auto kPl = std::to_array<Row>({
+#include "core/tables/words_pl.inc"
+});
+constexpr auto kPt = std::to_array<Row>({
+#include "core/tables/words_pt.inc"
+});
+constexpr auto kRo = std::to_array<Row>({
+#include "core/tables/words_ro.inc"
+});
+constexpr auto kRu = std::to_array<Row>({
+#include "core/tables/words_ru.inc"
+});
+constexpr auto kSk = std::to_array<Row>({
+#include "core/tables/words_sk.inc"
+});
+constexpr auto kSl = std::to_array<Row>({
+#include "core/tables/words_sl.inc"
+});
+constexpr auto kSq = std::to_array<Row>({
+#include "core/tables/words_sq.inc"
+});
+constexpr auto kSr = std::to_array<Row>({
+#include "core/tables/words_sr.inc"
+});
+constexpr auto kSv = std::to_array<Row>({
+#include "core/tables/words_sv.inc"
+});
+constexpr auto kTr = std::to_array<Row>({
+#include "core/tables/words_tr.inc"
+});
+constexpr auto kUk = std::to_array<Row>({
+#include "core/tables/words_uk.inc"
+});
+constexpr auto kVi = std::to_array<Row>({
+#include "core/tables/words_vi.inc"
+});
+template <std::size_t n>
+constexpr List list(std::string_view called, const std::array<Row, n>& rows) {
+  return {called, rows.data(), n};
+}
+constexpr std::array kLists{
+    list("ar", kAr),
+    list("bg", kBg),
+    list("ca", kCa),
+    list("cs", kCs),
+    list("da", kDa),
+    list("de", kDe),
+    list("el", kEl),
+    list("en", kEn),
+    list("en_au", kEnAu),
+    list("en_gb", kEnGb),
+    list("en_in", kEnIn),
+    list("en_sg", kEnSg),
+    list("en_za", kEnZa),
+    list("es", kEs),
+    list("es_co", kEsCo),
+    list("et", kEt),
+    list("fi", kFi),
+    list("fr", kFr),
+    list("he", kHe),
+    list("hr", kHr),
+    list("hu", kHu),
+    list("id", kId),
+    list("is", kIs),
+    list("it", kIt),
+    list("lt", kLt),
+    list("lv", kLv),
+    list("nl", kNl),
+    list("no", kNo),
+    list("pl", kPl),
+    list("pt", kPt),
+    list("ro", kRo),
+    list("ru", kRu),
+    list("sk", kSk),
+    list("sl", kSl),
+    list("sq", kSq),
+    list("sr", kSr),
+    list("sv", kSv),
+    list("tr", kTr),
+    list("uk", kUk),
+    list("vi", kVi),
+};
+
+constexpr auto kAdminsAu = std::to_array<AdminRow>({
+#include "core/tables/admins_au.inc"
+});
+constexpr auto kAdminsBr = std::to_array<AdminRow>({
+#include "core/tables/admins_br.inc"
+});
+constexpr auto kAdminsIn = std::to_array<AdminRow>({
+#include "core/tables/admins_in.inc"
+});
+constexpr auto kAdminsIt = std::to_array<AdminRow>({
+#include "core/tables/admins_it.inc"
+});
+constexpr auto kAdminsMx = std::to_array<AdminRow>({
+#include "core/tables/admins_mx.inc"
+});
+
+std::span<const AdminRow> admins(std::string_view list) {
+  if (list == "au") return kAdminsAu;
+  if (list == "br") return kAdminsBr;
+  if (list == "in") return kAdminsIn;
+  if (list == "it") return kAdminsIt;
+  if (list == "mx") return kAdminsMx;
+  GEONCE_EXPECTS(list.empty());
+  return {};
+}
+
+template <class Deed>
+void each(std::string_view list, char separator, Deed deed) {
+  for (std::size_t begin = 0; begin < list.size();) {
+    const auto end = std::min(list.find(separator, begin), list.size());
+    deed(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+}
+
+}  // namespace
+
+const WordBook& WordBook::of(const CountryRules& rules, Country country) {
+  struct Shelf {
+    std::mutex mutex;
+    std::unordered_map<std::string_view, std::unique_ptr<const WordBook>> books;
+  };
+  static Shelf& shelf = *new Shelf;  // never torn down: threads may outlive main
+  const std::lock_guard lock(shelf.mutex);
+  auto& book = shelf.books[rules.countries];
+  if (!book) {
+    auto made = std::make_unique<WordBook>();
+    TextFolder folder;
+    each(rules.words, ' ', [&](std::string_view list) { made->add(list, folder, country); });
+    made->add_word(WordKind::box, "pobox", "po box", folder, country);
+    for (const AdminRow& row : admins(rules.admins)) {
+      made->add_word(WordKind::admin, row.code, row.code, folder, country);
+      each(row.names, ';', [&](std::string_view spelling) {
+        made->add_word(WordKind::admin, row.code, spelling, folder, country);
+      });
+    }
+    std::ranges::stable_sort(made->tails_, [](const TailWord& a, const TailWord& b) {
+      return a.spelling.size() > b.spelling.size();
+    });
+    book = std::move(made);
+  }
+  return *book;
+}
+
+void WordBook::add(std::string_view wanted, TextFolder& folder, Country country) {
+  const auto found = std::ranges::find(kLists, wanted, &List::name);
+  GEONCE_EXPECTS(found != kLists.end());
+  for (std::size_t i = 0; i < found->size; ++i) {
+    const Row& row = found->rows[i];
+    each(row.spellings, ';', [&](std::string_view spelling) {
+      add_word(row.kind, row.code, spelling, folder, country);
+    });
+    // What was written with a code reads back.
+    if (!row.code.empty() && row.kind != WordKind::tail)
+      add_word(row.kind, row.code, row.code, folder, country);
+  }
+}
+
+/// The tables are written as people write; here a word becomes what the text becomes.
+void WordBook::add_word(WordKind kind,
+                        std::string_view code,
+                        std::string_view spelling,
+                        TextFolder& folder,
+                        Country country) {
+  const bool needs_stop = spelling.ends_with('!');
+  if (needs_stop) spelling.remove_suffix(1);
+  std::string letters;
+  GEONCE_EXPECTS(folder.fold(spelling, diacritics_of(country), letters).has_value());
+  Tokens tokens;
+  tokenize(letters, token_rules_of(country), tokens);
+  GEONCE_EXPECTS(tokens.size() >= 1 && tokens.size() <= kLongest);
+  if (kind == WordKind::tail) {
+    tails_.push_back({tokens.text, {kind, needs_stop, std::string(code)}});
+    return;
+  }
+  auto& uses = words_[tokens.text];
+  // An earlier list of the country may have said it already.
+  if (std::ranges::find(uses, kind, &Use::kind) == uses.end())
+    uses.push_back({kind, needs_stop, std::string(code)});
+}
+
+const WordBook::Use* WordBook::find(WordKind kind,
+                                    const Tokens& tokens,
+                                    std::size_t first,
+                                    std::size_t last) const {
+  for (std::size_t i = first + 1; i < last; ++i)
+    if (tokens[i].after_break) return nullptr;
+  const auto it = words_.find(tokens.view(first, last));
+  if (it == words_.end()) return nullptr;
+  for (const Use& use : it->second)
+    if (use.kind == kind && (!use.needs_stop || tokens[last - 1].dotted)) return &use;
+  return nullptr;
+}
+
+WordBook::Found WordBook::at(WordKind kind,
+                             const Tokens& tokens,
+                             std::size_t i,
+                             std::size_t last) const {
+  for (std::size_t count = std::min(kLongest, last - i); count >= 1; --count)
+    if (const Use* use = find(kind, tokens, i, i + count)) return {use->code, count};
+  return {};
+}
+
+WordBook::Found WordBook::before(WordKind kind,
+                                 const Tokens& tokens,
+                                 std::size_t first,
+                                 std::size_t last) const {
+  for (std::size_t count = std::min(kLongest, last - first); count >= 1; --count)
+    if (const Use* use = find(kind, tokens, last - count, last)) return {use->code, count};
+  return {};
+}
+
+WordBook::Tail WordBook::tail(const Token& token, std::string_view text) const {
+  for (const TailWord& word : tails_)
+    if (text.size() > word.spelling.size() && text.ends_with(word.spelling) &&
+        (!word.use.needs_stop || token.dotted))
+      return {word.use.code, word.spelling.size()};
+  return {};
+}
+
+}  // namespace geonce
