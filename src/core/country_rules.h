@@ -17,8 +17,8 @@ struct CountryRules {
   std::string_view words;      // word lists, the first one's codes win: "nl fr de"
   House house = House::behind;
   Town town = Town::behind_postcode;
-  std::string_view admins;      // list of admin names; empty: admins stay as spelt
-  bool slash_is_unit = false;   // 5/12 Kelp St is unit 5 at number 12
+  std::string_view admins;        // list of admin names; empty: admins stay as spelt
+  bool slash_is_unit = false;     // 5/12 Kelp St is unit 5 at number 12
   bool type_goes_behind = false;  // the street type may stand on either side of the name
 };
 

@@ -80,17 +80,34 @@ std::string explain(const QueryView& query, const Result<Canonical>& read) {
   add_line(text, "canonical", one_line(*read));
   add_line(text, "pre-image", visible(pre_image(*read)));
   add_line(text, "key", to_text(key_of(*read)));
+  if (const Key building = building_key_of(*read); building != key_of(*read))
+    add_line(text, "building", to_text(building));
   return text;
 }
 
-std::string explain_json(const Result<Canonical>& read) {
+std::string explain_difference(const Canonical& a, const Canonical& b) {
+  if (key_of(a) == key_of(b)) return "one key for both\n";
+  std::string text = "two keys, because these differ:\n";
+  const auto add = [&text](std::string_view name, std::string_view left, std::string_view right) {
+    if (left == right) return;
+    const auto shown = [](std::string_view value) { return value.empty() ? "(none)" : value; };
+    text += fmt::format("{:<10} {}  ≠  {}\n", name, shown(left), shown(right));
+  };
+  add("country", a.country.code(), b.country.code());
+  add("mode", to_string(a.mode), to_string(b.mode));
+  for (const auto& [name, member] : kParts) add(name, a.*member, b.*member);
+  return text;
+}
+
+std::string explain_json(const Result<Canonical>& read, Normalizer& normalizer) {
   boost::json::object object;
   if (!read) {
     object["error"] = {{"code", to_string(read.error().code)}, {"message", read.error().message}};
     return boost::json::serialize(object);
   }
   object["key"] = to_text(key_of(*read));
-  object["canonical"] = one_line(*read);
+  object["building_key"] = to_text(building_key_of(*read));
+  object["canonical"] = normalizer.canonical_text(*read);
   object["mode"] = to_string(read->mode);
   object["country"] = read->country.is_known() ? boost::json::value(read->country.code()) : nullptr;
   boost::json::object fields;

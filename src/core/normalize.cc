@@ -73,6 +73,8 @@ struct Reading {
   Parts parts;
 };
 
+bool is_pre_image(std::string_view text) { return text.starts_with("geonce\x1F"); }
+
 void clear(Canonical& canonical) {
   canonical.mode = Mode::unparsed;
   canonical.quality = Quality::none;
@@ -108,8 +110,8 @@ struct Normalizer::State {
   WorldGrammar world;
   PlainGrammar plain;
   Canonical out;
-  Canonical again;    // what the line of `out` reads as
-  std::string bytes;  // the pre-image
+  Canonical again;               // what the line of `out` reads as
+  std::string bytes;             // the pre-image
   bool is_in_one_piece = false;  // no grammar had a reading of the last free text
   Country rules_country;
   bool rules_known = false;  // the next two are those of rules_country
@@ -118,6 +120,7 @@ struct Normalizer::State {
   bool country_writes_blocks = false;
 
   Result<void> run(const QueryView& query);
+  Result<void> take_pre_image(const QueryView& query);
   Result<void> read(const QueryView& query, Country country);
   Result<void> read_field(std::string_view field, Range& range);
   Result<Country> take_country(Reading& reading, Country hint);
@@ -270,6 +273,20 @@ void Normalizer::State::settle() {
   }
 }
 
+/// An address that stands in its canonical parts already.
+Result<void> Normalizer::State::take_pre_image(const QueryView& query) {
+  auto canonical = parse_pre_image(query.text);
+  if (!canonical) return fail(canonical.error());
+  const Country named = canonical->country;
+  if (query.country.is_known() && named != query.country)
+    return fail(ErrorCode::country_conflict,
+                "the address names {} but the country given is {}",
+                named.code(),
+                query.country.code());
+  out = std::move(*canonical);
+  return {};
+}
+
 Result<void> Normalizer::State::run(const QueryView& query) {
   const std::size_t size = query.text.size() + query.house_number.size() + query.road.size() +
                            query.unit.size() + query.city.size() + query.state.size() +
@@ -277,6 +294,7 @@ Result<void> Normalizer::State::run(const QueryView& query) {
                            query.suburb.size();
   if (size > kLongestAddress)
     return fail(ErrorCode::invalid_address, "the address is longer than {} bytes", kLongestAddress);
+  if (is_pre_image(query.text) && !query.is_structured()) return take_pre_image(query);
 
   Country country = query.country;
   if (!query.country_text.empty()) {
@@ -325,6 +343,15 @@ Normalizer::~Normalizer() = default;
 Result<Canonical> Normalizer::normalize(const QueryView& query) {
   if (auto done = state_->run(query); !done) return fail(done.error());
   return state_->out;
+}
+
+std::string Normalizer::canonical_text(const Canonical& canonical) {
+  std::string line = one_line(canonical);
+  QueryView query;
+  query.text = line;
+  query.country = canonical.country;
+  const auto again = normalize(query);
+  return again && *again == canonical ? line : pre_image(canonical);
 }
 
 Result<Keyed> Normalizer::key(const QueryView& query) {

@@ -79,6 +79,9 @@ class Normalizer {
   ///           country_conflict  the text names another country than the hint
   ///           contradictory_fields
   Result<Canonical> normalize(const QueryView& query);
+  /// A text that has the key of `canonical`: its line, or where fields say what no line can, the
+  /// pre-image, which reads as an address too.
+  std::string canonical_text(const Canonical& canonical);
   /// The same without building the strings: the hot path.
   Result<Keyed> key(const QueryView& query);
 

@@ -190,10 +190,10 @@ bool WorldGrammar::house_behind(Range range, House& house) const {
     const bool is_marked = !starts_with_digit(tokens_->view(i));
     bool more = false;
     for (std::size_t k = behind; k < end; ++k) more = more || starts_with_digit(tokens_->view(k));
-    const bool is_ordinal = (*tokens_)[behind - 1].dotted && behind < end &&
-                            (*tokens_)[behind].size() > 2;
-    const bool is_name = i == range.first + 1 &&
-                         book_->at(WordKind::front, *tokens_, range.first, range.last);
+    const bool is_ordinal =
+        (*tokens_)[behind - 1].dotted && behind < end && (*tokens_)[behind].size() > 2;
+    const bool is_name =
+        i == range.first + 1 && book_->at(WordKind::front, *tokens_, range.first, range.last);
     if (!is_marked && (is_ordinal || (is_name && more))) {
       i = behind - 1;
       continue;
@@ -209,8 +209,8 @@ bool WorldGrammar::find_house(Range range, House& house) const {
   return rules_->house == CountryRules::House::either && house_in_front(range, house);
 }
 
-/// Where the one street type of the range ends, if words follow it; `range.last` when it is the last
-/// word, `range.first` when there is none or more than one.
+/// Where the one street type of the range ends, if words follow it; `range.last` when it is the
+/// last word, `range.first` when there is none or more than one.
 std::size_t WorldGrammar::road_end_by_type(Range range) const {
   std::size_t end = range.first;
   for (std::size_t i = range.first + 1; i < range.last; ++i) {
@@ -225,8 +225,8 @@ std::size_t WorldGrammar::road_end_by_type(Range range) const {
 void WorldGrammar::name(Range range, std::string& out) const {
   for (std::size_t i = range.first; i < range.last;) {
     const auto word = book_->at(WordKind::name, *tokens_, i, range.last);
-    const bool stands_before_a_word = word && i + word.count < range.last &&
-                                      !(*tokens_)[i + word.count].has_digit();
+    const bool stands_before_a_word =
+        word && i + word.count < range.last && !(*tokens_)[i + word.count].has_digit();
     if (stands_before_a_word) {
       append_word(word.code, out);
       i += word.count;
@@ -313,8 +313,8 @@ bool WorldGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
       street = s;
     } else if (find_house(range, house)) {
       const bool in_front = house.range.first == range.first;
-      road_range = in_front ? Range{house.range.last, range.last}
-                            : Range{range.first, house.range.first};
+      road_range =
+          in_front ? Range{house.range.last, range.last} : Range{range.first, house.range.first};
       if (!in_front) tail = {house.range.last, range.last};
       street = s;
     } else if (s + 1 < streets && rules_->house != CountryRules::House::front &&

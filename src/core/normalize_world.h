@@ -24,7 +24,7 @@ class WorldGrammar {
 
  private:
   struct House {
-    Range range;          // of its tokens, the mark included; empty: none
+    Range range;  // of its tokens, the mark included; empty: none
     std::string text;
   };
   void begin(const Tokens& tokens, Country country);

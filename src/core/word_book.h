@@ -37,7 +37,10 @@ class WordBook {
     explicit operator bool() const { return count > 0; }
   };
   /// The longest word of this kind that begins at token `i` and ends by `last`.
-  [[nodiscard]] Found at(WordKind kind, const Tokens& tokens, std::size_t i, std::size_t last) const;
+  [[nodiscard]] Found at(WordKind kind,
+                         const Tokens& tokens,
+                         std::size_t i,
+                         std::size_t last) const;
   /// The longest that ends before token `last` and does not begin before `first`.
   [[nodiscard]] Found before(WordKind kind,
                              const Tokens& tokens,

@@ -44,13 +44,37 @@ TEST(Explain, says_why_an_address_has_no_key) {
   const auto query = us("9 Maple Row, Toronto, Canada");
   const auto read = normalizer.normalize(query);
   EXPECT_THAT(explain(query, read), HasSubstr("error      country_conflict: "));
-  EXPECT_THAT(explain_json(read), HasSubstr(R"("error":{"code":"country_conflict","message":)"));
-  EXPECT_THAT(explain_json(read), Not(HasSubstr("key")));
+  EXPECT_THAT(explain_json(read, normalizer), HasSubstr(R"("error":{"code":"country_conflict","message":)"));
+  EXPECT_THAT(explain_json(read, normalizer), Not(HasSubstr("key")));
+}
+
+TEST(Explain, tells_two_addresses_apart) {
+  Normalizer normalizer;
+  const auto a = normalizer.normalize(us("9 Maple Row, Apt 4B, Erie, PA 16501"));
+  const auto b = normalizer.normalize(us("9 Maple Row #4B, Erie, PA 16501"));
+  EXPECT_EQ(explain_difference(*a, *b),
+            "two keys, because these differ:\nunit       apt:4b  ≠  unit:4b\n");
+  EXPECT_EQ(explain_difference(*a, *a), "one key for both\n");
+}
+
+TEST(Explain, canonical_text_has_the_key_even_where_a_line_could_not) {
+  Normalizer normalizer;
+  QueryView query;
+  query.road = "12 Oak Ridge";
+  query.house_number = "14";
+  query.unit = "behind the shop, upstairs";
+  query.city = "7 Corners";
+  query.country = Country('U', 'S');
+  const auto read = normalizer.normalize(query);
+  ASSERT_TRUE(read);
+  const auto again = normalizer.normalize(us(normalizer.canonical_text(*read)));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(key_of(*again), key_of(*read));
 }
 
 TEST(Explain, json_holds_the_fields_that_are_there) {
   Normalizer normalizer;
-  const auto json = explain_json(normalizer.normalize(us("PO Box 311, Minot, ND 58701")));
+  const auto json = explain_json(normalizer.normalize(us("PO Box 311, Minot, ND 58701")), normalizer);
   EXPECT_THAT(json, HasSubstr(R"("mode":"parsed","country":"US")"));
   EXPECT_THAT(
       json,
