@@ -34,9 +34,12 @@ bool is_one_letter(const Token& token, std::string_view text) {
 
 void WorldGrammar::begin(const Tokens& tokens, Country country) {
   tokens_ = &tokens;
-  country_ = country;
-  rules_ = rules_of(country);
-  book_ = &WordBook::of(*rules_, country);
+  if (book_ == nullptr || country != country_) {
+    country_ = country;
+    rules_ = rules_of(country);
+    book_ = &WordBook::of(*rules_, country);
+  }
+  book_->look_up(tokens, text_);
 }
 
 void WorldGrammar::split(Range range, std::vector<Range>& segments) const {
@@ -54,7 +57,7 @@ void WorldGrammar::split(Range range, std::vector<Range>& segments) const {
 void WorldGrammar::take_admin(std::vector<Range>& segments, Canonical& out) const {
   if (rules_->admins.empty() || segments.size() < 2) return;
   Range& last = segments.back();
-  const auto found = book_->before(WordKind::admin, *tokens_, last.first, last.last);
+  const auto found = book_->before(WordKind::admin, text_, last.first, last.last);
   if (!found) return;
   const bool whole = found.count == last.size();
   if (whole && segments.size() < 3) return;  // then it is the town
@@ -66,11 +69,11 @@ void WorldGrammar::take_admin(std::vector<Range>& segments, Canonical& out) cons
 std::size_t WorldGrammar::leading_units(Range range, std::string& out) const {
   std::size_t i = range.first;
   while (i < range.last) {
-    const auto word = book_->at(WordKind::unit, *tokens_, i, range.last);
+    const auto word = book_->at(WordKind::unit, text_, i, range.last);
     if (!word) break;
     std::size_t id = i + word.count;
-    if (const auto mark = id < range.last ? book_->at(WordKind::mark, *tokens_, id, range.last)
-                                          : WordBook::Found{})
+    if (const auto mark =
+            id < range.last ? book_->at(WordKind::mark, text_, id, range.last) : WordBook::Found{})
       id += mark.count;
     if (id < range.last && tokens_->view(id) == "#") ++id;
     if (id >= range.last) break;
@@ -81,7 +84,7 @@ std::size_t WorldGrammar::leading_units(Range range, std::string& out) const {
     ++id;
     // `12 b`: one id, if nothing else follows the letter.
     if (id < range.last && is_one_letter((*tokens_)[id], tokens_->view(id)) && token.is_number() &&
-        (id + 1 == range.last || book_->at(WordKind::unit, *tokens_, id + 1, range.last))) {
+        (id + 1 == range.last || book_->at(WordKind::unit, text_, id + 1, range.last))) {
       whole += tokens_->view(id);
       ++id;
     }
@@ -100,7 +103,7 @@ bool WorldGrammar::units(Range range, std::string& out) const {
 }
 
 bool WorldGrammar::box(Range range, std::string& out) const {
-  const auto word = book_->at(WordKind::box, *tokens_, range.first, range.last);
+  const auto word = book_->at(WordKind::box, text_, range.first, range.last);
   if (!word) return false;
   std::size_t id = range.first + word.count;
   if (id < range.last && (tokens_->view(id) == "#" || tokens_->view(id) == "no")) ++id;
@@ -136,7 +139,7 @@ bool WorldGrammar::house_at(std::size_t i, std::size_t last, House& house) const
   house.range.first = i;
   house.text.clear();
   if (i >= last) return false;
-  if (const auto mark = book_->at(WordKind::mark, *tokens_, i, last)) i += mark.count;
+  if (const auto mark = book_->at(WordKind::mark, text_, i, last)) i += mark.count;
   if (i < last && tokens_->view(i) == "#") ++i;
   if (i >= last || !starts_with_digit(tokens_->view(i))) return false;
   house.text = tokens_->view(i);
@@ -144,7 +147,7 @@ bool WorldGrammar::house_at(std::size_t i, std::size_t last, House& house) const
   while (i < last && !(*tokens_)[i].after_break) {
     const auto text = tokens_->view(i);
     const bool ends = i + 1 == last || (*tokens_)[i + 1].after_break;
-    if (const auto word = book_->at(WordKind::extra, *tokens_, i, last)) {
+    if (const auto word = book_->at(WordKind::extra, text_, i, last)) {
       house.text += word.code;
       i += word.count;
     } else if (text == "-" && i + 1 < last && starts_with_digit(tokens_->view(i + 1))) {
@@ -178,7 +181,7 @@ bool WorldGrammar::house_in_front(Range range, House& house) const {
 bool WorldGrammar::house_behind(Range range, House& house) const {
   std::size_t end = range.last;
   for (std::size_t i = range.first + 1; i < range.last; ++i)
-    if (book_->at(WordKind::unit, *tokens_, i, range.last)) {
+    if (book_->at(WordKind::unit, text_, i, range.last)) {
       std::string ignored;
       if (leading_units({i, range.last}, ignored) == i) continue;
       end = i;
@@ -193,7 +196,7 @@ bool WorldGrammar::house_behind(Range range, House& house) const {
     const bool is_ordinal =
         (*tokens_)[behind - 1].dotted && behind < end && (*tokens_)[behind].size() > 2;
     const bool is_name =
-        i == range.first + 1 && book_->at(WordKind::front, *tokens_, range.first, range.last);
+        i == range.first + 1 && book_->at(WordKind::front, text_, range.first, range.last);
     if (!is_marked && (is_ordinal || (is_name && more))) {
       i = behind - 1;
       continue;
@@ -214,7 +217,7 @@ bool WorldGrammar::find_house(Range range, House& house) const {
 std::size_t WorldGrammar::road_end_by_type(Range range) const {
   std::size_t end = range.first;
   for (std::size_t i = range.first + 1; i < range.last; ++i) {
-    const auto type = book_->at(WordKind::last, *tokens_, i, range.last);
+    const auto type = book_->at(WordKind::last, text_, i, range.last);
     if (!type) continue;
     if (end != range.first) return range.first;
     end = i + type.count;
@@ -224,7 +227,7 @@ std::size_t WorldGrammar::road_end_by_type(Range range) const {
 
 void WorldGrammar::name(Range range, std::string& out) const {
   for (std::size_t i = range.first; i < range.last;) {
-    const auto word = book_->at(WordKind::name, *tokens_, i, range.last);
+    const auto word = book_->at(WordKind::name, text_, i, range.last);
     const bool stands_before_a_word =
         word && i + word.count < range.last && !(*tokens_)[i + word.count].has_digit();
     if (stands_before_a_word) {
@@ -239,7 +242,7 @@ void WorldGrammar::name(Range range, std::string& out) const {
 
 void WorldGrammar::road(Range range, std::string& out) const {
   if (range.empty()) return;
-  const auto front = book_->at(WordKind::front, *tokens_, range.first, range.last);
+  const auto front = book_->at(WordKind::front, text_, range.first, range.last);
   if (front && front.count < range.size()) {
     if (rules_->type_goes_behind) {
       name({range.first + front.count, range.last}, out);
@@ -250,7 +253,7 @@ void WorldGrammar::road(Range range, std::string& out) const {
     }
     return;
   }
-  const auto last = book_->before(WordKind::last, *tokens_, range.first, range.last);
+  const auto last = book_->before(WordKind::last, text_, range.first, range.last);
   if (last && last.count < range.size()) {
     name({range.first, range.last - last.count}, out);
     append_word(last.code, out);
@@ -321,7 +324,7 @@ bool WorldGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
                house_at(segments_[s + 1].first, segments_[s + 1].last, house) &&
                (house.range.last == segments_[s + 1].last ||
                 is_door({house.range.last, segments_[s + 1].last}) ||
-                book_->at(WordKind::unit, tokens, house.range.last, segments_[s + 1].last))) {
+                book_->at(WordKind::unit, text_, house.range.last, segments_[s + 1].last))) {
       road_range = range;  // Calle Olivo, 7
       tail = {house.range.last, segments_[s + 1].last};
       spent[s + 1] = true;
@@ -448,7 +451,7 @@ void WorldGrammar::fields(const Tokens& tokens, const Parts& parts, Canonical& o
   }
   name(parts.city, out.locality);
   if (!parts.state.empty()) {
-    const auto admin = book_->at(WordKind::admin, tokens, parts.state.first, parts.state.last);
+    const auto admin = book_->at(WordKind::admin, text_, parts.state.first, parts.state.last);
     if (admin && admin.count == parts.state.size())
       out.admin = admin.code;
     else

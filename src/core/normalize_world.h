@@ -49,6 +49,7 @@ class WorldGrammar {
   const Tokens* tokens_ = nullptr;
   const CountryRules* rules_ = nullptr;
   const WordBook* book_ = nullptr;
+  WordBook::Text text_;
   Country country_;
   Postcode postcode_;
   std::vector<Range> segments_;

@@ -195,6 +195,10 @@ std::span<const AdminRow> admins(std::string_view list) {
   return {};
 }
 
+constexpr std::uint16_t bit(WordKind kind) {
+  return static_cast<std::uint16_t>(1U << static_cast<unsigned>(kind));
+}
+
 template <class Deed>
 void each(std::string_view list, char separator, Deed deed) {
   for (std::size_t begin = 0; begin < list.size();) {
@@ -264,40 +268,63 @@ void WordBook::add_word(WordKind kind,
     tails_.push_back({tokens.text, {kind, needs_stop, std::string(code)}});
     return;
   }
-  auto& uses = words_[tokens.text];
+  WordEntry& entry = words_[tokens.text];
   // An earlier list of the country may have said it already.
-  if (std::ranges::find(uses, kind, &Use::kind) == uses.end())
-    uses.push_back({kind, needs_stop, std::string(code)});
+  if ((entry.kinds & bit(kind)) != 0) return;
+  entry.kinds = static_cast<std::uint16_t>(entry.kinds | bit(kind));
+  entry.uses.push_back({kind, needs_stop, std::string(code)});
+  if (tokens.size() == 1) return;
+  WordEntry& first = words_[std::string(tokens.view(0))];
+  first.longer = static_cast<std::uint16_t>(first.longer | bit(kind));
 }
 
-const WordBook::Use* WordBook::find(WordKind kind,
-                                    const Tokens& tokens,
-                                    std::size_t first,
-                                    std::size_t last) const {
-  for (std::size_t i = first + 1; i < last; ++i)
-    if (tokens[i].after_break) return nullptr;
-  const auto it = words_.find(tokens.view(first, last));
-  if (it == words_.end()) return nullptr;
-  for (const Use& use : it->second)
+void WordBook::look_up(const Tokens& tokens, Text& out) const {
+  static const WordEntry kUnknown;
+  out.tokens = &tokens;
+  out.entries.clear();
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const auto it = tokens[i].is_number() ? words_.end() : words_.find(tokens.view(i));
+    out.entries.push_back(it == words_.end() ? &kUnknown : &it->second);
+  }
+}
+
+const WordUse* WordBook::find(WordKind kind,
+                              const Text& text,
+                              std::size_t first,
+                              std::size_t last) const {
+  const Tokens& tokens = *text.tokens;
+  const WordEntry* entry = text.entries[first];
+  if (last - first > 1) {
+    if ((entry->longer & bit(kind)) == 0) return nullptr;
+    for (std::size_t i = first + 1; i < last; ++i)
+      if (tokens[i].after_break) return nullptr;
+    const auto it = words_.find(tokens.view(first, last));
+    if (it == words_.end()) return nullptr;
+    entry = &it->second;
+  }
+  if ((entry->kinds & bit(kind)) == 0) return nullptr;
+  for (const WordUse& use : entry->uses)
     if (use.kind == kind && (!use.needs_stop || tokens[last - 1].dotted)) return &use;
   return nullptr;
 }
 
 WordBook::Found WordBook::at(WordKind kind,
-                             const Tokens& tokens,
+                             const Text& text,
                              std::size_t i,
                              std::size_t last) const {
+  if (i >= last || ((text.entries[i]->kinds | text.entries[i]->longer) & bit(kind)) == 0) return {};
   for (std::size_t count = std::min(kLongest, last - i); count >= 1; --count)
-    if (const Use* use = find(kind, tokens, i, i + count)) return {use->code, count};
+    if (const WordUse* use = find(kind, text, i, i + count)) return {use->code, count};
   return {};
 }
 
 WordBook::Found WordBook::before(WordKind kind,
-                                 const Tokens& tokens,
+                                 const Text& text,
                                  std::size_t first,
                                  std::size_t last) const {
+  if (first >= last) return {};
   for (std::size_t count = std::min(kLongest, last - first); count >= 1; --count)
-    if (const Use* use = find(kind, tokens, last - count, last)) return {use->code, count};
+    if (const WordUse* use = find(kind, text, last - count, last)) return {use->code, count};
   return {};
 }
 

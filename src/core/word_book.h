@@ -25,28 +25,47 @@ enum class WordKind : std::uint8_t {
   admin,  // state or province, by code or name
 };
 
+/// What one word may be.
+struct WordUse {
+  WordKind kind;
+  bool needs_stop;  // `r.` is rue, `r` is a letter
+  std::string code;
+};
+
+/// A word, and what longer words begin with it. Kinds are sets of bits, so that most questions are
+/// answered without a look at the uses.
+struct WordEntry {
+  std::uint16_t kinds = 0;
+  std::uint16_t longer = 0;  // kinds of words of several tokens that begin so
+  std::vector<WordUse> uses;
+};
+
 /// The words of one country, from its word lists (tables/words_*.inc), in the country's letters.
 /// Immutable, shared by all threads.
 class WordBook {
  public:
   static const WordBook& of(const CountryRules& rules, Country country);
 
+  /// A text's tokens and the entry of each, so that it is looked up once.
+  struct Text {
+    const Tokens* tokens = nullptr;
+    std::vector<const WordEntry*> entries;
+  };
+  void look_up(const Tokens& tokens, Text& out) const;
+
   struct Found {
-    std::string_view code;  // empty: no such word there
-    std::size_t count = 0;  // of tokens
+    std::string_view code;
+    std::size_t count = 0;  // of tokens; 0: no such word there
     explicit operator bool() const { return count > 0; }
   };
   /// The longest word of this kind that begins at token `i` and ends by `last`.
-  [[nodiscard]] Found at(WordKind kind,
-                         const Tokens& tokens,
-                         std::size_t i,
-                         std::size_t last) const;
+  [[nodiscard]] Found at(WordKind kind, const Text& text, std::size_t i, std::size_t last) const;
   /// The longest that ends before token `last` and does not begin before `first`.
   [[nodiscard]] Found before(WordKind kind,
-                             const Tokens& tokens,
+                             const Text& text,
                              std::size_t first,
                              std::size_t last) const;
-  /// The code with which a compound ends whose end is `tail`: lindenstrasse → str, 7 bytes.
+  /// The code with which a compound ends: lindenstrasse → str for its last 7 bytes.
   struct Tail {
     std::string_view code;
     std::size_t size = 0;
@@ -54,11 +73,6 @@ class WordBook {
   [[nodiscard]] Tail tail(const Token& token, std::string_view text) const;
 
  private:
-  struct Use {
-    WordKind kind;
-    bool needs_stop;  // `r.` is rue, `r` is a letter
-    std::string code;
-  };
   static constexpr std::size_t kLongest = 4;  // tokens of a word
 
   void add(std::string_view list, TextFolder& folder, Country country);
@@ -67,10 +81,10 @@ class WordBook {
                 std::string_view spelling,
                 TextFolder& folder,
                 Country country);
-  [[nodiscard]] const Use* find(WordKind kind,
-                                const Tokens& tokens,
-                                std::size_t first,
-                                std::size_t last) const;
+  [[nodiscard]] const WordUse* find(WordKind kind,
+                                    const Text& text,
+                                    std::size_t first,
+                                    std::size_t last) const;
 
   struct Hash {
     using is_transparent = void;
@@ -78,10 +92,10 @@ class WordBook {
       return std::hash<std::string_view>()(text);
     }
   };
-  std::unordered_map<std::string, std::vector<Use>, Hash, std::equal_to<>> words_;
+  std::unordered_map<std::string, WordEntry, Hash, std::equal_to<>> words_;
   struct TailWord {
     std::string spelling;
-    Use use;
+    WordUse use;
   };
   std::vector<TailWord> tails_;  // longest first
 };
