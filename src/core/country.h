@@ -17,6 +17,12 @@ class Country {
   constexpr Country(char first, char second) : letters_{first, second} {}
 
   [[nodiscard]] bool is_known() const { return letters_ != std::array{'Z', 'Z'}; }
+  /// A small number for tables, below kIndices.
+  static constexpr std::size_t kIndices = 26 * 26;
+  [[nodiscard]] std::size_t index() const {
+    return static_cast<std::size_t>(letters_[0] - 'A') * 26 +
+           static_cast<std::size_t>(letters_[1] - 'A');
+  }
   [[nodiscard]] std::string_view code() const { return {letters_.data(), letters_.size()}; }
   friend constexpr auto operator<=>(const Country&, const Country&) = default;
 

@@ -11,6 +11,10 @@ constexpr auto kEither = CountryRules::House::either;
 constexpr auto kBehindPostcode = CountryRules::Town::behind_postcode;
 constexpr auto kBeforePostcode = CountryRules::Town::before_postcode;
 
+constexpr auto kKept = CountryRules::Slash::kept;
+constexpr auto kUnitFirst = CountryRules::Slash::unit_first;
+constexpr auto kUnitLast = CountryRules::Slash::unit_last;
+
 constexpr auto kRules = std::to_array<CountryRules>({
 #include "core/tables/country_rules.inc"
 });
@@ -18,9 +22,14 @@ constexpr auto kRules = std::to_array<CountryRules>({
 }  // namespace
 
 const CountryRules* rules_of(Country country) {
-  for (const CountryRules& rules : kRules)
-    if (rules.countries.find(country.code()) != std::string_view::npos) return &rules;
-  return nullptr;
+  static const auto kByCountry = [] {
+    std::array<const CountryRules*, Country::kIndices> by_country{};
+    for (const CountryRules& rules : kRules)
+      for (std::size_t i = 0; i < rules.countries.size(); i += 3)
+        by_country.at(Country(rules.countries[i], rules.countries[i + 1]).index()) = &rules;
+    return by_country;
+  }();
+  return kByCountry[country.index()];
 }
 
 }  // namespace geonce

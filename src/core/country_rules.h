@@ -11,14 +11,19 @@ namespace geonce {
 /// tokens (normalize_text.h). The table is tables/country_rules.inc.
 struct CountryRules {
   enum class House : std::uint8_t { behind, front, either };  // of the road
+  enum class Slash : std::uint8_t {
+    kept,        // 4/12 is the number
+    unit_first,  // 5/12 Kelp St is unit 5 at number 12
+    unit_last,   // ul. Lipowa 8/3 is flat 3 at number 8
+  };
   enum class Town : std::uint8_t { behind_postcode, before_postcode };
 
   std::string_view countries;  // alpha-2, with blanks
   std::string_view words;      // word lists, the first one's codes win: "nl fr de"
   House house = House::behind;
   Town town = Town::behind_postcode;
-  std::string_view admins;        // list of admin names; empty: admins stay as spelt
-  bool slash_is_unit = false;     // 5/12 Kelp St is unit 5 at number 12
+  std::string_view admins;  // list of admin names; empty: admins stay as spelt
+  Slash slash = Slash::kept;
   bool type_goes_behind = false;  // the street type may stand on either side of the name
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+#include <vector>
 
 namespace geonce {
 namespace {
@@ -33,7 +35,7 @@ constexpr std::array kRules{
     Rule{"GB IM JE GG", "AA9A 9AA", Place::anywhere, {}, true},
     Rule{"IE", "A99 XXXX", Place::anywhere, {}, true},
     Rule{"IE", "A9A XXXX", Place::anywhere, {}, true},  // D6W
-    Rule{"NL", "9999 AA", Place::anywhere, {}, true},
+    Rule{"NL", "9999 AA", Place::anywhere, "nl", true},
     Rule{"SE CZ SK GR", "999 99", Place::anywhere, "s se cz sk gr"},
     Rule{"BR", "99999-999", Place::anywhere},
     Rule{"PT", "9999-999", Place::anywhere, "pt"},
@@ -42,17 +44,23 @@ constexpr std::array kRules{
     Rule{"IN", "999 999", Place::anywhere},
     Rule{"DE", "99999", Place::anywhere, "d de"},
     Rule{"FR GP MQ GF RE YT PM BL MF WF PF NC MC", "99999", Place::anywhere, "f fr mc"},
-    Rule{"IT SM VA", "99999", Place::anywhere, "i it"},
+    Rule{"IT SM VA", "99999", Place::anywhere, "i it sm v va"},
     Rule{"ES AD", "99999", Place::anywhere, "e es"},
     Rule{"FI AX", "99999", Place::anywhere, "fi fin ax"},
     Rule{"EE HR RS ME BA TR MX UA", "99999", Place::anywhere, "ee hr rs me ba tr mx ua"},
     Rule{"LT", "99999", Place::anywhere, "lt"},
     Rule{"KR", "99999", Place::anywhere},
     Rule{"RU BY KZ CN SG RO", "999999", Place::anywhere, "ru by kz cn ro"},
-    Rule{"AT CH LI BE LU DK NO SI HU BG",
+    Rule{"AD", "AA999", Place::anywhere},
+    Rule{"AZ", "AA9999", Place::anywhere, {}},
+    Rule{"AZ", "AA 9999", Place::anywhere, {}},
+    Rule{"FO IS", "999", Place::before_town, "fo is"},
+    Rule{"AT CH LI BE LU DK GL NO SJ SI HU BG",
          "9999",
          Place::before_town,
-         "a at ch fl li b be l lu dk n no si h hu bg"},
+         "a at ch fl li b be l lu dk gl n no si h hu bg"},
+    Rule{"MK AL CY GE AM", "9999", Place::before_town, "mk al cy ge am"},
+    Rule{"XK", "99999", Place::anywhere, "xk"},
     Rule{"LV", "9999", Place::before_town, "lv"},
     Rule{"MD", "9999", Place::before_town, "md"},
     Rule{"AU NZ ZA PH", "9999", Place::at_the_end},
@@ -114,8 +122,15 @@ bool matches(const Tokens& tokens,
   return has_word(rule.prefixes, prefix) && matches(text.substr(digit), rule, code);
 }
 
-bool applies(const Rule& rule, Country country) {
-  return rule.countries.find(country.code()) != std::string_view::npos;
+std::span<const Rule* const> rules_for(Country country) {
+  static const auto kByCountry = [] {
+    std::array<std::vector<const Rule*>, Country::kIndices> by_country;
+    for (const Rule& rule : kRules)
+      for (std::size_t i = 0; i < rule.countries.size(); i += 3)
+        by_country.at(Country(rule.countries[i], rule.countries[i + 1]).index()).push_back(&rule);
+    return by_country;
+  }();
+  return kByCountry[country.index()];
 }
 
 /// A number behind one of these is its own.
@@ -127,6 +142,16 @@ bool owns_number(std::string_view word) {
   return std::ranges::find(kOwners, word) != kOwners.end();
 }
 
+/// `1117 Budapest, Kis utca 31`: the town comes first, and its code is not the house number.
+bool another_line_has_a_number(const Tokens& tokens, std::size_t first, std::size_t last) {
+  bool is_next_line = false;
+  for (std::size_t i = first; i < last; ++i) {
+    is_next_line = is_next_line || tokens[i].after_break;
+    if (is_next_line && tokens[i].has_digit()) return true;
+  }
+  return false;
+}
+
 /// Tokens [first, last) of the text [begin, end) stand where a code of this kind is certain to be
 /// one.
 bool may_stand(
@@ -136,7 +161,9 @@ bool may_stand(
   const bool opens = tokens[first].after_break || begins_text;
   const bool alone = opens && (ends_text || tokens[last].after_break);
   const bool word_follows = !ends_text && !tokens[last].after_break && !tokens[last].has_digit();
-  const bool number_before = !begins_text && tokens[first - 1].has_digit();
+  const bool letter_before = first >= text.first + 2 && tokens[first - 1].size() == 1 &&
+                             !tokens[first - 1].after_break && tokens[first - 2].has_digit();
+  const bool number_before = !begins_text && (tokens[first - 1].has_digit() || letter_before);
   const bool marked =
       !is_digit(tokens.view(first, last).front()) && is_digit(rule.form[0]);  // A-1050
   if (!opens && owns_number(tokens.view(first - 1))) return false;
@@ -150,7 +177,7 @@ bool may_stand(
       return false;
     }
     case Place::before_town:
-      if (begins_text) return false;
+      if (begins_text) return word_follows && another_line_has_a_number(tokens, last, text.last);
       return (alone && ends_text) || (word_follows && (opens || number_before || marked));
     case Place::at_the_end:
       return ends_text && !begins_text;
@@ -166,19 +193,16 @@ void find_postcode(
   constexpr std::size_t kLastLetters = 2;  // 1234 AB is the one form that ends in letters alone
   out.first = out.last = 0;
   out.code.clear();
-  std::array<const Rule*, kRules.size()> rules{};
-  std::size_t count = 0;
-  for (const Rule& rule : kRules)
-    if (applies(rule, country)) rules[count++] = &rule;
-  if (count == 0) return;
+  const auto rules = rules_for(country);
+  if (rules.empty()) return;
   for (std::size_t end = last; end > first; --end) {
     const auto& token = tokens[end - 1];
     if (!token.has_digit() && token.size() != kLastLetters) continue;
-    for (std::size_t r = 0; r < count; ++r) {
+    for (const Rule* rule : rules) {
       for (std::size_t length = std::min(kLongest, end - first); length >= 1; --length) {
         const std::size_t begin = end - length;
-        if (!matches(tokens, begin, end, *rules[r], out.code) ||
-            !may_stand(tokens, {first, last}, begin, end, *rules[r]))
+        if (!matches(tokens, begin, end, *rule, out.code) ||
+            !may_stand(tokens, {first, last}, begin, end, *rule))
           continue;
         out.first = begin;
         out.last = end;
@@ -194,9 +218,8 @@ std::string postcode_field(const Tokens& tokens,
                            std::size_t last,
                            Country country) {
   std::string code;
-  for (const Rule& rule : kRules)
-    if (applies(rule, country) && first < last && matches(tokens, first, last, rule, code))
-      return code;
+  for (const Rule* rule : rules_for(country))
+    if (first < last && matches(tokens, first, last, *rule, code)) return code;
   return std::string(tokens.view(first, last));
 }
 

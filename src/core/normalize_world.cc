@@ -1,6 +1,8 @@
 #include "core/normalize_world.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace geonce {
 namespace {
@@ -22,6 +24,16 @@ void append_unit(std::string_view unit_class, std::string_view id, std::string& 
 
 bool starts_with_digit(std::string_view text) {
   return !text.empty() && text.front() >= '0' && text.front() <= '9';
+}
+
+/// The number of an ordinal: 3e, 3eme, 2nd, 4º.
+std::string_view number_of(std::string_view ordinal) {
+  constexpr std::array<std::string_view, 10> kEndings{
+      "e", "eme", "er", "ere", "nd", "rd", "th", "st", "º", "o"};
+  const auto digits = std::min(ordinal.find_first_not_of("0123456789"), ordinal.size());
+  const auto ending = ordinal.substr(digits);
+  const bool is_ordinal = ending.empty() || std::ranges::find(kEndings, ending) != kEndings.end();
+  return is_ordinal ? ordinal.substr(0, digits) : ordinal;
 }
 
 /// One letter of any script.
@@ -69,6 +81,11 @@ void WorldGrammar::take_admin(std::vector<Range>& segments, Canonical& out) cons
 std::size_t WorldGrammar::leading_units(Range range, std::string& out) const {
   std::size_t i = range.first;
   while (i < range.last) {
+    if (const auto alone = book_->at(WordKind::alone, text_, i, range.last)) {
+      append_unit(alone.code, {}, out);
+      i += alone.count;
+      continue;
+    }
     const auto word = book_->at(WordKind::unit, text_, i, range.last);
     if (!word) break;
     std::size_t id = i + word.count;
@@ -95,8 +112,16 @@ std::size_t WorldGrammar::leading_units(Range range, std::string& out) const {
 }
 
 bool WorldGrammar::units(Range range, std::string& out) const {
+  if (range.empty()) return false;
   std::string found;
-  if (range.empty() || leading_units(range, found) != range.last) return false;
+  if (leading_units(range, found) != range.last) {
+    // 3e étage, 2nd floor
+    const auto word = book_->at(WordKind::unit, text_, range.first + 1, range.last);
+    if (!starts_with_digit(tokens_->view(range.first)) || !word || word.count + 1 != range.size())
+      return false;
+    found.clear();
+    append_unit(word.code, number_of(tokens_->view(range.first)), found);
+  }
   if (!out.empty()) out += ';';
   out += found;
   return true;
@@ -122,16 +147,44 @@ bool WorldGrammar::is_door(Range range) const {
   if (range.empty() || range.size() > 4) return false;
   const Token& first = (*tokens_)[range.first];
   if (range.size() == 1 && is_one_letter(first, tokens_->view(range.first))) return true;
+  if (range.size() == 1 && first.has_digit() && !first.is_number()) return true;  // B8, H0203
   if (!starts_with_digit(tokens_->view(range.first))) return false;
-  for (std::size_t i = range.first + 1; i < range.last; ++i)
-    if (!(*tokens_)[i].has_digit() && (*tokens_)[i].size() > kLongestWord) return false;
+  for (std::size_t i = range.first + 1; i < range.last; ++i) {
+    const bool is_known =
+        book_->at(WordKind::alone, text_, i, i + 1) || book_->at(WordKind::unit, text_, i, i + 1);
+    if (!is_known && !(*tokens_)[i].has_digit() && (*tokens_)[i].size() > kLongestWord)
+      return false;
+  }
   return range.size() > 1 || !first.is_number();
 }
 
 /// Doors are in the words of the country where it has some, else as spelt.
 void WorldGrammar::door(Range range, std::string& out) const {
   if (range.empty() || units(range, out)) return;
-  append_unit(tokens_->view(range.first, range.last), {}, out);
+  std::string words;
+  for (std::size_t i = range.first; i < range.last;) {
+    auto word = book_->at(WordKind::unit, text_, i, range.last);
+    if (!word) word = book_->at(WordKind::alone, text_, i, range.last);
+    auto text = word ? word.code : tokens_->view(i);
+    // 3ºB is 3º B.
+    constexpr std::string_view kOrdinal = "º";
+    if (const auto at = text.find(kOrdinal); at != text.npos && starts_with_digit(text)) {
+      append_word(text.substr(0, at + kOrdinal.size()), words);
+      text.remove_prefix(at + kOrdinal.size());
+    }
+    append_word(text, words);
+    i += word ? word.count : 1;
+  }
+  append_unit(words, {}, out);
+}
+
+/// `2 A Market Place`: a letter that two words follow belongs to the number in front, unless it may
+/// open a name (`d Artagnan`, `l Etoile`, `O Brien`).
+bool WorldGrammar::opens_no_name(std::size_t i, std::size_t last) const {
+  const auto text = tokens_->view(i);
+  return rules_->house != CountryRules::House::behind && text.size() == 1 && text[0] >= 'a' &&
+         text[0] <= 'h' && text[0] != 'd' && i + 2 < last && !(*tokens_)[i + 1].has_digit() &&
+         !book_->at(WordKind::last, text_, i + 1, i + 2);
 }
 
 /// A house number that begins at `i`, its mark before it.
@@ -159,7 +212,7 @@ bool WorldGrammar::house_at(std::size_t i, std::size_t last, House& house) const
       house.text += ' ';
       house.text += text;
       ++i;
-    } else if (ends && is_one_letter((*tokens_)[i], text) &&
+    } else if ((ends || opens_no_name(i, last)) && is_one_letter((*tokens_)[i], text) &&
                std::ranges::all_of(house.text, [](char c) { return c >= '0' && c <= '9'; })) {
       house.text += text;
       ++i;
@@ -206,6 +259,27 @@ bool WorldGrammar::house_behind(Range range, House& house) const {
   return false;
 }
 
+/// Where the units begin that end the range; its end when there are none.
+std::size_t WorldGrammar::trailing_units(Range range) const {
+  for (std::size_t i = range.first + 1; i < range.last; ++i) {
+    std::string ignored;
+    if (leading_units({i, range.last}, ignored) == range.last) return i;
+  }
+  return range.last;
+}
+
+void WorldGrammar::put_house(std::string_view text, Canonical& out) const {
+  const auto slash = text.find('/');
+  const bool is_pair = slash != text.npos && slash + 1 < text.size() &&
+                       text.find_first_not_of("0123456789", slash + 1) == text.npos;
+  if (rules_->slash != CountryRules::Slash::unit_last || !is_pair) {
+    out.house = text;
+    return;
+  }
+  out.house = text.substr(0, slash);
+  append_unit("m", text.substr(slash + 1), out.unit);
+}
+
 bool WorldGrammar::find_house(Range range, House& house) const {
   if (rules_->house == CountryRules::House::front) return house_in_front(range, house);
   if (house_behind(range, house)) return true;
@@ -237,6 +311,26 @@ void WorldGrammar::name(Range range, std::string& out) const {
       append_word(tokens_->view(i), out);
       ++i;
     }
+  }
+}
+
+void WorldGrammar::town_name(Range range, std::string& out) const {
+  const auto word = book_->at(WordKind::town, text_, range.first, range.last);
+  if (word && word.count < range.size()) range.first += word.count;
+  name(range, out);
+}
+
+/// Takes the quarter off the front of a road: `Yıldız Mah. Zeytin Cad.`
+void WorldGrammar::quarter(Range& range, std::string& out) const {
+  for (std::size_t i = range.first + 1; i + 1 < range.last; ++i) {
+    const auto word = book_->at(WordKind::quarter, text_, i, range.last);
+    if (!word) continue;
+    std::string segment;
+    name({range.first, i}, segment);
+    append_word(word.code, segment);
+    append_segment(out, segment);
+    range.first = i + word.count;
+    return;
   }
 }
 
@@ -285,15 +379,20 @@ bool WorldGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
   if (segments_.empty()) return false;
   const bool has_boundary = segments_.size() > 1 || has_town_behind;
 
+  std::vector<bool> spent(segments_.size());
+  for (std::size_t s = 0; s < segments_.size(); ++s)
+    if (s != town && out.box.empty() && box(segments_[s], out.box)) spent[s] = true;
+
   // Where the street stands: at the first house number.
   House house;
   std::size_t street = SIZE_MAX;
   std::string lead;
   Range road_range, tail;
-  const std::size_t streets = std::min(town, segments_.size());
+  // `1117 Budapest, Kis utca 31` has the street behind the town.
+  const std::size_t streets = town == 0 ? segments_.size() : std::min(town, segments_.size());
   std::size_t used = 0;  // segments up to here are spent
-  std::vector<bool> spent(segments_.size());
-  for (std::size_t s = 0; s < streets && street == SIZE_MAX; ++s) {
+  for (std::size_t s = town == 0 ? 1 : 0; s < streets && street == SIZE_MAX; ++s) {
+    if (spent[s]) continue;
     Range range = segments_[s];
     std::string found;
     const std::size_t behind_units = leading_units(range, found);
@@ -301,7 +400,7 @@ bool WorldGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
     range.first = behind_units;
     const auto first = tokens.view(range.first);
     const auto slash = first.find('/');
-    if (rules_->slash_is_unit && behind_units == segments_[s].first &&
+    if (rules_->slash == CountryRules::Slash::unit_first && behind_units == segments_[s].first &&
         slash != std::string_view::npos && starts_with_digit(first) && range.size() > 1 &&
         !tokens[range.first + 1].has_digit() && first.find('/', slash + 1) == first.npos) {
       append_unit("unit", first.substr(0, slash), lead);
@@ -316,9 +415,14 @@ bool WorldGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
       street = s;
     } else if (find_house(range, house)) {
       const bool in_front = house.range.first == range.first;
-      road_range =
-          in_front ? Range{house.range.last, range.last} : Range{range.first, house.range.first};
-      if (!in_front) tail = {house.range.last, range.last};
+      if (in_front) {
+        road_range = {house.range.last, range.last};
+        tail = {trailing_units(road_range), range.last};
+        road_range.last = tail.first;
+      } else {
+        road_range = {range.first, house.range.first};
+        tail = {house.range.last, range.last};
+      }
       street = s;
     } else if (s + 1 < streets && rules_->house != CountryRules::House::front &&
                house_at(segments_[s + 1].first, segments_[s + 1].last, house) &&
@@ -340,14 +444,10 @@ bool WorldGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
   std::vector<Range> others;
   if (street == SIZE_MAX) {
     house = {};
-    for (std::size_t s = 0; s < segments_.size(); ++s) {
-      if (!spent[s] && box(segments_[s], out.box)) {
-        spent[s] = true;
-        out.mode = Mode::parsed;
-      }
-    }
-    if (out.box.empty()) {
-      std::size_t first = 0;
+    if (!out.box.empty()) {
+      out.mode = Mode::parsed;
+    } else {
+      std::size_t first = town == 0 ? 1 : 0;
       while (first < streets && units(segments_[first], lead)) spent[first++] = true;
       if (!has_boundary || first >= streets) return false;
       road_range = segments_[first];
@@ -357,12 +457,11 @@ bool WorldGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
     }
   } else {
     out.mode = Mode::parsed;
-    out.house = house.text;
   }
 
   if (street != SIZE_MAX && !has_boundary) {
     // One segment: the town begins behind the number or behind the one street type.
-    if (!tail.empty()) {
+    if (!tail.empty() && house.range.first > road_range.first) {
       others.push_back(tail);
       tail = {};
     } else if (rules_->house != CountryRules::House::behind) {
@@ -375,15 +474,16 @@ bool WorldGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
              rules_->house == CountryRules::House::front) {
     return false;
   }
-  if (out.mode != Mode::road_only || !road_range.empty()) road(road_range, out.road);
+  quarter(road_range, out.extra);
+  road(road_range, out.road);
   out.unit = lead;
+  if (street != SIZE_MAX) put_house(house.text, out);
   door(tail, out.unit);
   std::size_t seen_behind = 0;
   for (std::size_t s = 0; s < segments_.size(); ++s) {
     if (spent[s]) continue;
     const Range range = segments_[s];
     if (s != town && units(range, out.unit)) continue;
-    if (s != town && out.box.empty() && box(range, out.box)) continue;
     if (s != town && street != SIZE_MAX && s > used && seen_behind == 0 && is_door(range)) {
       door(range, out.unit);
       continue;
@@ -400,7 +500,18 @@ bool WorldGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
   for (std::size_t i = 0; i < others.size(); ++i) {
     std::string segment;
     if (i == locality) {
-      name(others[i], out.locality);
+      town_name(others[i], out.locality);
+      // A county is no town, where one stands before it.
+      if (i > 0 && out.admin.empty() && out.locality.starts_with("county ")) {
+        out.admin = std::exchange(out.locality, {});
+        town_name(others[i - 1], out.locality);
+        out.extra.clear();
+        for (std::size_t k = 0; k + 1 < i; ++k) {
+          segment.clear();
+          road(others[k], segment);
+          append_segment(out.extra, segment);
+        }
+      }
     } else {
       road(others[i], segment);
       append_segment(out.extra, segment);
@@ -415,16 +526,19 @@ void WorldGrammar::fields(const Tokens& tokens, const Parts& parts, Canonical& o
   Range line = parts.road.empty() ? parts.text : parts.road;
   if (!parts.road.empty() && !parts.text.empty()) append_flat(tokens, parts.text, out.extra);
   Range tail;
-  if (!parts.house_number.empty()) {
+  if (parts.house_number.empty() && !line.empty() && box(line, out.box)) {
+    line = {};
+  } else if (!parts.house_number.empty()) {
     const Range range = parts.house_number;
     const auto first = tokens.view(range.first);
     const auto slash = first.find('/');
-    if (rules_->slash_is_unit && slash != std::string_view::npos && starts_with_digit(first)) {
+    if (rules_->slash == CountryRules::Slash::unit_first && slash != std::string_view::npos &&
+        starts_with_digit(first)) {
       append_unit("unit", first.substr(0, slash), out.unit);
       out.house = first.substr(slash + 1);
       append_flat(tokens, {range.first + 1, range.last}, out.house);
     } else if (house_at(range.first, range.last, house)) {
-      out.house = house.text;
+      put_house(house.text, out);
       tail = {house.range.last, range.last};
     } else {
       append_flat(tokens, range, out.house);
@@ -433,29 +547,43 @@ void WorldGrammar::fields(const Tokens& tokens, const Parts& parts, Canonical& o
     const std::size_t behind_units = leading_units(line, out.unit);
     line.first = behind_units;
     if (!line.empty() && find_house(line, house)) {
-      out.house = house.text;
+      put_house(house.text, out);
       if (house.range.first == line.first) {
         line.first = house.range.last;
+        tail = {trailing_units(line), line.last};
+        line.last = tail.first;
       } else {
         tail = {house.range.last, line.last};
         line.last = house.range.first;
       }
     }
   }
+  quarter(line, out.extra);
   road(line, out.road);
   door(tail, out.unit);
-  door(parts.unit, out.unit);
+  const bool is_flat = rules_->slash == CountryRules::Slash::unit_last && parts.unit.size() == 1 &&
+                       tokens[parts.unit.first].is_number();
+  if (is_flat)
+    append_unit("m", tokens.view(parts.unit.first), out.unit);
+  else
+    door(parts.unit, out.unit);
   if (!parts.po_box.empty() && !box(parts.po_box, out.box)) {
     out.box = "pobox:";
     out.box += tokens.view(parts.po_box.first, parts.po_box.last);
   }
-  name(parts.city, out.locality);
+  Range city = parts.city;
+  if (const auto admin = book_->before(WordKind::admin, text_, city.first, city.last);
+      admin && admin.count < city.size() && parts.state.empty()) {
+    out.admin = admin.code;
+    city.last -= admin.count;
+  }
+  town_name(city, out.locality);
   if (!parts.state.empty()) {
     const auto admin = book_->at(WordKind::admin, text_, parts.state.first, parts.state.last);
     if (admin && admin.count == parts.state.size())
       out.admin = admin.code;
     else
-      append_flat(tokens, parts.state, out.admin);
+      name(parts.state, out.admin);
   }
   for (const Range range : {parts.house, parts.suburb}) {
     std::string segment;
@@ -472,13 +600,18 @@ std::string WorldGrammar::one_line(const Canonical& canonical, const CountryRule
   if (in_front && !canonical.house.empty()) line = canonical.house;
   append_word(canonical.road, line);
   if (!in_front && !canonical.house.empty()) append_word(canonical.house, line);
-  // Doors without a word stand right behind the number, the others are fields of their own.
   std::string segments;
   for (std::size_t begin = 0; begin < canonical.unit.size();) {
     const auto end = std::min(canonical.unit.find(';', begin), canonical.unit.size());
     std::string unit = canonical.unit.substr(begin, end - begin);
+    // A door without a word for it that begins with a letter stands right behind the number.
+    const bool is_bare =
+        unit.find(':') == std::string::npos && unit.size() > 1 && !starts_with_digit(unit);
     std::ranges::replace(unit, ':', ' ');
-    append_segment(segments, unit);
+    if (is_bare && begin == 0 && !in_front)
+      append_word(unit, line);
+    else
+      append_segment(segments, unit);
     begin = end + 1;
   }
   append_segment(line, segments);

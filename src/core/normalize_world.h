@@ -40,10 +40,15 @@ class WorldGrammar {
   bool house_at(std::size_t i, std::size_t last, House& house) const;
   bool house_in_front(Range range, House& house) const;
   bool house_behind(Range range, House& house) const;
+  [[nodiscard]] bool opens_no_name(std::size_t i, std::size_t last) const;
+  [[nodiscard]] std::size_t trailing_units(Range range) const;
+  void put_house(std::string_view text, Canonical& out) const;
   [[nodiscard]] bool find_house(Range range, House& house) const;
   [[nodiscard]] std::size_t road_end_by_type(Range range) const;
   void road(Range range, std::string& out) const;
   void name(Range range, std::string& out) const;
+  void town_name(Range range, std::string& out) const;
+  void quarter(Range& range, std::string& out) const;
   void door(Range range, std::string& out) const;
 
   const Tokens* tokens_ = nullptr;

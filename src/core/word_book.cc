@@ -13,6 +13,9 @@ constexpr auto front = WordKind::front;
 constexpr auto last = WordKind::last;
 constexpr auto tail = WordKind::tail;
 constexpr auto unit = WordKind::unit;
+constexpr auto alone = WordKind::alone;
+constexpr auto town = WordKind::town;
+constexpr auto quarter = WordKind::quarter;
 constexpr auto mark = WordKind::mark;
 constexpr auto extra = WordKind::extra;
 constexpr auto name = WordKind::name;
@@ -34,6 +37,12 @@ struct List {
 
 constexpr auto kAr = std::to_array<Row>({
 #include "core/tables/words_ar.inc"
+});
+constexpr auto kAz = std::to_array<Row>({
+#include "core/tables/words_az.inc"
+});
+constexpr auto kBe = std::to_array<Row>({
+#include "core/tables/words_be.inc"
 });
 constexpr auto kBg = std::to_array<Row>({
 #include "core/tables/words_bg.inc"
@@ -95,6 +104,9 @@ constexpr auto kHr = std::to_array<Row>({
 constexpr auto kHu = std::to_array<Row>({
 #include "core/tables/words_hu.inc"
 });
+constexpr auto kHy = std::to_array<Row>({
+#include "core/tables/words_hy.inc"
+});
 constexpr auto kId = std::to_array<Row>({
 #include "core/tables/words_id.inc"
 });
@@ -103,6 +115,9 @@ constexpr auto kIs = std::to_array<Row>({
 });
 constexpr auto kIt = std::to_array<Row>({
 #include "core/tables/words_it.inc"
+});
+constexpr auto kKa = std::to_array<Row>({
+#include "core/tables/words_ka.inc"
 });
 constexpr auto kLt = std::to_array<Row>({
 #include "core/tables/words_lt.inc"
@@ -152,17 +167,19 @@ constexpr auto kUk = std::to_array<Row>({
 constexpr auto kVi = std::to_array<Row>({
 #include "core/tables/words_vi.inc"
 });
+
 template <std::size_t n>
 constexpr List list(std::string_view called, const std::array<Row, n>& rows) {
   return {called, rows.data(), n};
 }
 constexpr std::array kLists{
-    list("ar", kAr),      list("bg", kBg),      list("ca", kCa),      list("cs", kCs),
-    list("da", kDa),      list("de", kDe),      list("el", kEl),      list("en", kEn),
-    list("en_au", kEnAu), list("en_gb", kEnGb), list("en_in", kEnIn), list("en_sg", kEnSg),
-    list("en_za", kEnZa), list("es", kEs),      list("es_co", kEsCo), list("et", kEt),
-    list("fi", kFi),      list("fr", kFr),      list("he", kHe),      list("hr", kHr),
-    list("hu", kHu),      list("id", kId),      list("is", kIs),      list("it", kIt),
+    list("ar", kAr),      list("az", kAz),      list("be", kBe),      list("bg", kBg),
+    list("ca", kCa),      list("cs", kCs),      list("da", kDa),      list("de", kDe),
+    list("el", kEl),      list("en", kEn),      list("en_au", kEnAu), list("en_gb", kEnGb),
+    list("en_in", kEnIn), list("en_sg", kEnSg), list("en_za", kEnZa), list("es", kEs),
+    list("es_co", kEsCo), list("et", kEt),      list("fi", kFi),      list("fr", kFr),
+    list("he", kHe),      list("hr", kHr),      list("hu", kHu),      list("hy", kHy),
+    list("id", kId),      list("is", kIs),      list("it", kIt),      list("ka", kKa),
     list("lt", kLt),      list("lv", kLv),      list("nl", kNl),      list("no", kNo),
     list("pl", kPl),      list("pt", kPt),      list("ro", kRo),      list("ru", kRu),
     list("sk", kSk),      list("sl", kSl),      list("sq", kSq),      list("sr", kSr),
@@ -184,6 +201,9 @@ constexpr auto kAdminsIt = std::to_array<AdminRow>({
 constexpr auto kAdminsMx = std::to_array<AdminRow>({
 #include "core/tables/admins_mx.inc"
 });
+constexpr auto kAdminsTr = std::to_array<AdminRow>({
+#include "core/tables/admins_tr.inc"
+});
 
 std::span<const AdminRow> admins(std::string_view list) {
   if (list == "au") return kAdminsAu;
@@ -191,6 +211,7 @@ std::span<const AdminRow> admins(std::string_view list) {
   if (list == "in") return kAdminsIn;
   if (list == "it") return kAdminsIt;
   if (list == "mx") return kAdminsMx;
+  if (list == "tr") return kAdminsTr;
   GEONCE_EXPECTS(list.empty());
   return {};
 }
@@ -222,7 +243,8 @@ const WordBook& WordBook::of(const CountryRules& rules, Country country) {
     auto made = std::make_unique<WordBook>();
     TextFolder folder;
     each(rules.words, ' ', [&](std::string_view list) { made->add(list, folder, country); });
-    made->add_word(WordKind::box, "pobox", "po box", folder, country);
+    for (const std::string_view box : {"po box", "p o box"})
+      made->add_word(WordKind::box, "pobox", box, folder, country);
     for (const AdminRow& row : admins(rules.admins)) {
       made->add_word(WordKind::admin, row.code, row.code, folder, country);
       each(row.names, ';', [&](std::string_view spelling) {
@@ -270,7 +292,11 @@ void WordBook::add_word(WordKind kind,
   }
   WordEntry& entry = words_[tokens.text];
   // An earlier list of the country may have said it already.
-  if ((entry.kinds & bit(kind)) != 0) return;
+  if ((entry.kinds & bit(kind)) != 0) {
+    for (WordUse& use : entry.uses)
+      if (use.kind == kind) use.needs_stop = use.needs_stop && needs_stop;
+    return;
+  }
   entry.kinds = static_cast<std::uint16_t>(entry.kinds | bit(kind));
   entry.uses.push_back({kind, needs_stop, std::string(code)});
   if (tokens.size() == 1) return;

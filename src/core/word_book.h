@@ -14,15 +14,18 @@ namespace geonce {
 
 /// What a word may be in an address, by where it stands.
 enum class WordKind : std::uint8_t {
-  front,  // street type before the name: rue, calle, ulica
-  last,   // street type behind the name: road, utca
-  tail,   // end of a compound that is a street type: -strasse
-  unit,   // door, floor, staircase, building: an id follows
-  mark,   // before a house number, and left out: No., nº
-  extra,  // behind a house number, and part of it: bis, ter
-  name,   // written out in names: St → saint
-  box,    // box of a post office: a number follows
-  admin,  // state or province, by code or name
+  front,    // street type before the name: rue, calle, ulica
+  last,     // street type behind the name: road, utca
+  tail,     // end of a compound that is a street type: -strasse
+  unit,     // door, floor, staircase, building: an id follows
+  alone,    // door, floor or side that needs no id: rear, izquierda
+  mark,     // before a house number, and left out: No., nº
+  extra,    // behind a house number, and part of it: bis, ter
+  name,     // written out in names: St → saint
+  box,      // box of a post office: a number follows
+  town,     // before a town's name, and left out: г.
+  quarter,  // ends the name of a quarter, which stands before the road
+  admin,    // state or province, by code or name
 };
 
 /// What one word may be.
