@@ -22,8 +22,14 @@ constexpr auto kRules = std::to_array<CountryRules>({
 }  // namespace
 
 const CountryRules* rules_of(Country country) {
+  // English is what is written beside the own script wherever the table has no row.
+  static constexpr CountryRules kOthers{"", "en", kEither, kBeforePostcode, "", kKept, false};
   static const auto kByCountry = [] {
     std::array<const CountryRules*, Country::kIndices> by_country{};
+    by_country.fill(&kOthers);
+    by_country.at(Country().index()) = nullptr;  // nobody said which country
+    for (const auto* own : {"US", "CA", "PR", "VI", "GU", "AS", "MP", "UM"})
+      by_country.at(Country(own[0], own[1]).index()) = nullptr;  // normalize_north_america.h
     for (const CountryRules& rules : kRules)
       for (std::size_t i = 0; i < rules.countries.size(); i += 3)
         by_country.at(Country(rules.countries[i], rules.countries[i + 1]).index()) = &rules;

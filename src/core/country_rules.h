@@ -27,7 +27,7 @@ struct CountryRules {
   bool type_goes_behind = false;  // the street type may stand on either side of the name
 };
 
-/// nullptr: a country without a grammar of its own.
+/// nullptr: no country, or one of normalize_north_america.h.
 const CountryRules* rules_of(Country country);
 
 }  // namespace geonce

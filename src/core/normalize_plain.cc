@@ -17,12 +17,21 @@ void append_segment(std::string& field, std::string_view segment) {
 
 void PlainGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
   out.mode = Mode::unparsed;
+  const auto code = out.country.code();
+  // Commas between the levels of an address in Han or Hangul say nothing.
+  const bool joins = code == "KR" || code == "JP" || code == "CN" || code == "TW" || code == "MO";
+  const auto append_flat = [joins](const Tokens& all, Range range, std::string& to) {
+    if (joins)
+      to += all.view(range.first, range.last);
+    else
+      geonce::append_flat(all, range, to);
+  };
   find_postcode(tokens, text.first, text.last, out.country, postcode_);
   if (!postcode_.found()) return append_flat(tokens, text, out.road);
   out.postcode = postcode_.code;
   append_flat(tokens, {text.first, postcode_.first}, out.road);
   if (postcode_.last == text.last) return;
-  if (!out.road.empty()) out.road += ", ";
+  if (!out.road.empty()) out.road += joins ? " " : ", ";
   append_flat(tokens, {postcode_.last, text.last}, out.road);
 }
 

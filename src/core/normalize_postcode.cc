@@ -13,6 +13,7 @@ enum class Place : std::uint8_t {
   anywhere,     // no house number looks like it
   before_town,  // opens a field and a word follows, or a house number stands before it
   at_the_end,   // the last token
+  behind_town,  // the last token, behind a word, and the house number is another
 };
 
 /// Forms are written with 9 for a digit, A for a letter, X for either; a space in the form is a
@@ -44,6 +45,9 @@ constexpr std::array kRules{
     Rule{"IN", "999 999", Place::anywhere},
     Rule{"DE", "99999", Place::anywhere, "d de"},
     Rule{"FR GP MQ GF RE YT PM BL MF WF PF NC MC", "99999", Place::anywhere, "f fr mc"},
+    Rule{"UY", "99999", Place::anywhere},
+    Rule{"AR", "A9999", Place::anywhere},
+    Rule{"TZ", "99999", Place::behind_town},
     Rule{"IT SM VA", "99999", Place::anywhere, "i it sm v va"},
     Rule{"ES AD", "99999", Place::anywhere, "e es"},
     Rule{"FI AX", "99999", Place::anywhere, "fi fin ax"},
@@ -63,7 +67,18 @@ constexpr std::array kRules{
     Rule{"XK", "99999", Place::anywhere, "xk"},
     Rule{"LV", "9999", Place::before_town, "lv"},
     Rule{"MD", "9999", Place::before_town, "md"},
+    Rule{"TN MA", "9999", Place::before_town, "tn"},
+    Rule{"MA DZ SN MY", "99999", Place::anywhere},
     Rule{"AU NZ ZA PH", "9999", Place::at_the_end},
+    Rule{"BD MZ CV PY VE GE AM LR", "9999", Place::behind_town},
+    Rule{"EG SA JO KE PK LK TH VN ID PE CR GT CL IQ KW LB BH MM MN NP IL MU HN NI DO CU KH AF",
+         "99999",
+         Place::behind_town},
+    Rule{"SA", "99999-9999", Place::behind_town},
+    Rule{"NG EC CO VN TW KG TJ TM UZ", "999999", Place::behind_town},
+    Rule{"IL CL", "9999999", Place::behind_town},
+    Rule{"IR", "9999999999", Place::behind_town},
+    Rule{"TW", "999", Place::behind_town},
     Rule{"AR", "A9999AAA", Place::anywhere},
     Rule{"MT", "AAA 9999", Place::anywhere},
 };
@@ -179,6 +194,12 @@ bool may_stand(
     case Place::before_town:
       if (begins_text) return word_follows && another_line_has_a_number(tokens, last, text.last);
       return (alone && ends_text) || (word_follows && (opens || number_before || marked));
+    case Place::behind_town: {
+      if (begins_text || !ends_text || tokens[first - 1].has_digit()) return false;
+      for (std::size_t i = text.first; i < first; ++i)
+        if (tokens[i].has_digit()) return true;
+      return false;
+    }
     case Place::at_the_end:
       return ends_text && !begins_text;
   }

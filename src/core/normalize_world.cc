@@ -36,6 +36,11 @@ std::string_view number_of(std::string_view ordinal) {
   return is_ordinal ? ordinal.substr(0, digits) : ordinal;
 }
 
+/// Han, Kana or Hangul, in a text of a country that writes them.
+bool has_cjk(std::string_view text) {
+  return std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) >= 0xE3; });
+}
+
 /// One letter of any script.
 bool is_one_letter(const Token& token, std::string_view text) {
   if (token.kind != Token::letters || text.size() > 2) return false;
@@ -66,13 +71,15 @@ void WorldGrammar::split(Range range, std::vector<Range>& segments) const {
 // --- the parts ---------------------------------------------------------------------------------
 
 /// A state stands last, as a field of its own or behind the town.
-void WorldGrammar::take_admin(std::vector<Range>& segments, Canonical& out) const {
+void WorldGrammar::take_admin(std::vector<Range>& segments,
+                              std::size_t town,
+                              Canonical& out) const {
   if (rules_->admins.empty() || segments.size() < 2) return;
   Range& last = segments.back();
   const auto found = book_->before(WordKind::admin, text_, last.first, last.last);
   if (!found) return;
   const bool whole = found.count == last.size();
-  if (whole && segments.size() < 3) return;  // then it is the town
+  if (whole && (segments.size() < 3 || segments.size() - 1 == town)) return;  // it is the town
   out.admin = found.code;
   last.last -= found.count;
   if (whole) segments.pop_back();
@@ -86,7 +93,9 @@ std::size_t WorldGrammar::leading_units(Range range, std::string& out) const {
       i += alone.count;
       continue;
     }
-    const auto word = book_->at(WordKind::unit, text_, i, range.last);
+    auto word = book_->at(WordKind::unit, text_, i, range.last);
+    if (!word && tokens_->view(i) == "#" && !book_->at(WordKind::mark, text_, i, i + 1))
+      word = {"unit", 1};
     if (!word) break;
     std::size_t id = i + word.count;
     if (const auto mark =
@@ -272,7 +281,7 @@ void WorldGrammar::put_house(std::string_view text, Canonical& out) const {
   const auto slash = text.find('/');
   const bool is_pair = slash != text.npos && slash + 1 < text.size() &&
                        text.find_first_not_of("0123456789", slash + 1) == text.npos;
-  if (rules_->slash != CountryRules::Slash::unit_last || !is_pair) {
+  if (rules_->slash != CountryRules::Slash::unit_last || !is_pair || !out.unit.empty()) {
     out.house = text;
     return;
   }
@@ -281,6 +290,8 @@ void WorldGrammar::put_house(std::string_view text, Canonical& out) const {
 }
 
 bool WorldGrammar::find_house(Range range, House& house) const {
+  const bool is_marked = book_->at(WordKind::mark, text_, range.first, range.last).count > 0;
+  if (is_marked && house_in_front(range, house)) return true;
   if (rules_->house == CountryRules::House::front) return house_in_front(range, house);
   if (house_behind(range, house)) return true;
   return rules_->house == CountryRules::House::either && house_in_front(range, house);
@@ -364,6 +375,8 @@ void WorldGrammar::road(Range range, std::string& out) const {
 
 bool WorldGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
   begin(tokens, out.country);
+  if (rules_->countries.starts_with("CN") && has_cjk(tokens.view(text.first, text.last)))
+    return false;
   find_postcode(tokens, text.first, text.last, country_, postcode_);
   segments_.clear();
   const bool coded = postcode_.found();
@@ -375,8 +388,15 @@ bool WorldGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
   }
   const bool has_town_behind = coded && town < segments_.size();
   if (!has_town_behind) town = SIZE_MAX;
-  take_admin(segments_, out);
+  take_admin(segments_, town, out);
   if (segments_.empty()) return false;
+  // England and its like stand behind the town, and are no country of their own here.
+  if (segments_.size() > 2 &&
+      !nation_of_the_uk(tokens.view(segments_.back().first, segments_.back().last)).empty() &&
+      country_ == Country('G', 'B')) {
+    out.extra = tokens.view(segments_.back().first, segments_.back().last);
+    segments_.pop_back();
+  }
   const bool has_boundary = segments_.size() > 1 || has_town_behind;
 
   std::vector<bool> spent(segments_.size());
@@ -462,7 +482,8 @@ bool WorldGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
   if (street != SIZE_MAX && !has_boundary) {
     // One segment: the town begins behind the number or behind the one street type.
     if (!tail.empty() && house.range.first > road_range.first) {
-      others.push_back(tail);
+      tail.first = leading_units(tail, lead);
+      if (!tail.empty()) others.push_back(tail);
       tail = {};
     } else if (rules_->house != CountryRules::House::behind) {
       const std::size_t end = road_end_by_type(road_range);
@@ -477,7 +498,6 @@ bool WorldGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
   quarter(road_range, out.extra);
   road(road_range, out.road);
   out.unit = lead;
-  if (street != SIZE_MAX) put_house(house.text, out);
   door(tail, out.unit);
   std::size_t seen_behind = 0;
   for (std::size_t s = 0; s < segments_.size(); ++s) {
@@ -491,6 +511,7 @@ bool WorldGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
     if (s > used) ++seen_behind;
     others.push_back(range);
   }
+  if (street != SIZE_MAX) put_house(house.text, out);
   const std::size_t locality = [&] {
     if (has_town_behind)
       for (std::size_t i = 0; i < others.size(); ++i)
@@ -538,7 +559,6 @@ void WorldGrammar::fields(const Tokens& tokens, const Parts& parts, Canonical& o
       out.house = first.substr(slash + 1);
       append_flat(tokens, {range.first + 1, range.last}, out.house);
     } else if (house_at(range.first, range.last, house)) {
-      put_house(house.text, out);
       tail = {house.range.last, range.last};
     } else {
       append_flat(tokens, range, out.house);
@@ -547,7 +567,6 @@ void WorldGrammar::fields(const Tokens& tokens, const Parts& parts, Canonical& o
     const std::size_t behind_units = leading_units(line, out.unit);
     line.first = behind_units;
     if (!line.empty() && find_house(line, house)) {
-      put_house(house.text, out);
       if (house.range.first == line.first) {
         line.first = house.range.last;
         tail = {trailing_units(line), line.last};
@@ -567,6 +586,7 @@ void WorldGrammar::fields(const Tokens& tokens, const Parts& parts, Canonical& o
     append_unit("m", tokens.view(parts.unit.first), out.unit);
   else
     door(parts.unit, out.unit);
+  if (!house.text.empty()) put_house(house.text, out);
   if (!parts.po_box.empty() && !box(parts.po_box, out.box)) {
     out.box = "pobox:";
     out.box += tokens.view(parts.po_box.first, parts.po_box.last);

@@ -30,7 +30,7 @@ class WorldGrammar {
   void begin(const Tokens& tokens, Country country);
   void split(Range range, std::vector<Range>& segments) const;
 
-  void take_admin(std::vector<Range>& segments, Canonical& out) const;
+  void take_admin(std::vector<Range>& segments, std::size_t town, Canonical& out) const;
   /// All of the range is units, or a box.
   bool units(Range range, std::string& out) const;
   /// The end of the units that open the range.

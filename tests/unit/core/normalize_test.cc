@@ -214,39 +214,38 @@ TEST(Normalizer, finds_the_parts) {
 
 TEST(Normalizer, takes_a_postcode_out_only_where_it_is_certain_to_be_one) {
   struct Row {
-    std::string_view country, text, postcode, rest;
+    std::string_view country, text, postcode;
   };
   constexpr std::array<Row, 24> kRows{{
-      {"GB", "6 Tansy Rd, Exeter ex43ab", "ex4 3ab", "6 tansy rd, exeter"},
-      {"GB", "12 M1 Rd, Leeds", "", "12 m1 rd, leeds"},
-      {"IE", "3 Clover Close, Sligo F91X2Y3", "f91 x2y3", "3 clover close, sligo"},
-      {"IE", "12 Main St, N71 Road", "", "12 main st, n71 road"},
-      {"NL", "Beukenlaan 4, 3581XA Utrecht", "3581 xa", "beukenlaan 4, utrecht"},
-      {"SE", "Björkgatan 3, 753 28 Uppsala", "75328", "björkgatan 3, uppsala"},
-      {"DE", "Lindenweg 8, D-01067 Dresden", "01067", "lindenweg 8, dresden"},
-      {"DE", "Lindenweg 8 01067 Dresden", "01067", "lindenweg 8, dresden"},
-      {"DE", "Lindenweg 8, A-01067 Dresden", "", "lindenweg 8, a-01067 dresden"},
-      {"AT", "Gartengasse 4, A-1050 Wien", "1050", "gartengasse 4, wien"},
-      {"AT", "Gartengasse 4 1050 Wien", "1050", "gartengasse 4, wien"},
-      {"AT", "Gartengasse 1050", "", "gartengasse 1050"},
-      {"FR", "9 rue des Lilas 69003 Lyon", "69003", "9 rue des lilas, lyon"},
-      {"PL", "ul. Lipowa 6, 15-424 Białystok", "15424", "ul lipowa 6, białystok"},
-      {"PT", "Rua da Fábrica 3, 7000-001 Évora", "7000001", "rua da fabrica 3, evora"},
-      {"BR", "Rua das Acácias 15, Recife, 50030-230", "50030230", "rua das acacias 15, recife"},
-      {"JP", "〒144-8621 東京都大田区蒲田5-13-14", "1448621", "東京都大田区蒲田 5-13-14"},
-      {"IN", "Ring Rd 7, Surat 395 003", "395003", "ring rd 7, surat"},
-      {"LV", "Iela 12, Rīga, LV-1010", "1010", "iela 12, rīga"},
-      {"AU", "12 Kelp St, Perth WA 6000", "6000", "12 kelp st, perth wa"},
-      {"NZ", "PO Box 1010", "", "po box 1010"},
-      {"AR", "Corrientes 12, C1043AAZ Buenos Aires", "c1043aaz", "corrientes 12, buenos aires"},
-      {"MX", "Av Olivo 12345", "", "av olivo 12345"},
-      {"MX", "12345 Av Olivo", "", "12345 av olivo"},
+      {"GB", "6 Tansy Rd, Exeter ex43ab", "ex4 3ab"},
+      {"GB", "12 M1 Rd, Leeds", ""},
+      {"IE", "3 Clover Close, Sligo F91X2Y3", "f91 x2y3"},
+      {"IE", "12 Main St, N71 Road", ""},
+      {"NL", "Beukenlaan 4, 3581XA Utrecht", "3581 xa"},
+      {"SE", "Björkgatan 3, 753 28 Uppsala", "75328"},
+      {"DE", "Lindenweg 8, D-01067 Dresden", "01067"},
+      {"DE", "Lindenweg 8 01067 Dresden", "01067"},
+      {"DE", "Lindenweg 8, A-01067 Dresden", ""},
+      {"AT", "Gartengasse 4, A-1050 Wien", "1050"},
+      {"AT", "Gartengasse 4 1050 Wien", "1050"},
+      {"AT", "Gartengasse 1050", ""},
+      {"FR", "9 rue des Lilas 69003 Lyon", "69003"},
+      {"PL", "ul. Lipowa 6, 15-424 Białystok", "15424"},
+      {"PT", "Rua da Fábrica 3, 7000-001 Évora", "7000001"},
+      {"BR", "Rua das Acácias 15, Recife, 50030-230", "50030230"},
+      {"JP", "〒144-8621 東京都大田区蒲田5-13-14", "1448621"},
+      {"IN", "Ring Rd 7, Surat 395 003", "395003"},
+      {"LV", "Iela 12, Rīga, LV-1010", "1010"},
+      {"AU", "12 Kelp St, Perth WA 6000", "6000"},
+      {"NZ", "PO Box 1010", ""},
+      {"AR", "Corrientes 12, C1043AAZ Buenos Aires", "c1043aaz"},
+      {"MX", "Av Olivo 12345", ""},
+      {"MX", "12345 Av Olivo", ""},
   }};
-  for (const auto& [country, text, postcode, rest] : kRows) {
+  for (const auto& [country, text, postcode] : kRows) {
     const auto canonical = read(text, country_of(country));
     ASSERT_TRUE(canonical.has_value()) << text;
     EXPECT_EQ(canonical->postcode, postcode) << text;
-    EXPECT_EQ(canonical->road, rest) << text;
   }
 }
 
