@@ -36,6 +36,9 @@ constexpr std::string_view kSuffix = ".spool";
 constexpr std::string_view kRewriteSuffix = ".spool.new";
 constexpr std::uint64_t kRewriteAt = std::uint64_t{16} << 20U;
 constexpr int kMostLive = 4;  // a rewrite pays when it drops three quarters of the file
+// Room that is set aside for each answer that is on its way: what one took so far, between these.
+constexpr std::uint64_t kLeastRoom = 4'096, kMostRoom = 65'536;
+constexpr std::uint64_t kRoomStep = 262'144;  // so many bytes more, for the calls to come
 
 enum class RecordType : std::uint8_t { mark = 1, response = 2 };
 
@@ -214,6 +217,14 @@ int read_at(int fd, std::uint64_t offset, std::string& bytes) {
   return 0;
 }
 
+/// 0 or errno: blocks for the `size` bytes from `offset` on, which may lie behind the file's end.
+int set_aside(int fd, std::uint64_t offset, std::uint64_t size) {
+  while (::fallocate(
+             fd, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(size)) != 0)
+    if (errno != EINTR) return errno;
+  return 0;
+}
+
 int sync_folder(const fs::path& folder) {
   const Fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return fd && ::fsync(fd.get()) == 0 ? 0 : errno;
@@ -292,17 +303,37 @@ class FileSpool final : public Spool {
     if (intents.empty()) return {};
     std::string payload;
     put(payload, intents);
-    return add(RecordType::mark, payload, intents, sync_ != SpoolSync::none);
+    const std::string bytes = record_of(RecordType::mark, payload);
+    std::unique_lock lock(mutex_);
+    if (broken_) return fail(*broken_);
+    if (auto room = make_room(bytes.size(), intents.size()); !room) return room;
+    waiting_.insert(intents.begin(), intents.end());
+    auto added = add(bytes, intents, sync_ != SpoolSync::none, lock);
+    if (!added)
+      for (const IntentId& intent : intents) waiting_.erase(intent);
+    return added;
   }
 
   Result<void> append(const SpooledResponse& response) override {
-    return add(
-        RecordType::response, encode(response), response.intents, sync_ == SpoolSync::always);
+    const std::string payload = encode(response);
+    if (payload.size() > UINT32_MAX)
+      return fail(
+          ErrorCode::io_failed, "an answer of {} bytes is too large to keep", payload.size());
+    const std::string bytes = record_of(RecordType::response, payload);
+    std::unique_lock lock(mutex_);
+    if (broken_) return fail(*broken_);
+    auto added = add(bytes, response.intents, sync_ == SpoolSync::always, lock);
+    had_no_room_for_ = added ? 0 : bytes.size();
+    for (const IntentId& intent : response.intents) waiting_.erase(intent);
+    const std::uint64_t each = bytes.size() / std::max<std::size_t>(response.intents.size(), 1);
+    room_for_one_ = std::clamp(each, room_for_one_, kMostRoom);
+    return added;
   }
 
   Result<void> settled(std::span<const IntentId> intents) override {
     std::unique_lock lock(mutex_);
     for (const IntentId& intent : intents) {
+      waiting_.erase(intent);
       const auto open = open_.find(intent);
       if (open == open_.end()) continue;
       for (const std::uint64_t number : open->second) {
@@ -326,16 +357,40 @@ class FileSpool final : public Spool {
     std::size_t open = 0;  // its intents that are not settled
   };
 
-  Result<void> add(RecordType type,
-                   std::string_view payload,
+  /// Sees to it that `more` calls whose mark takes `bytes` will find room for their answers, beside
+  /// all that are on their way. Without it a small mark finds the room that an answer does not, and
+  /// what is then bought is lost. Where a file system cannot promise room, an answer that found
+  /// none stops the calls until as much can be written again.
+  Result<void> make_room(std::uint64_t bytes, std::size_t more) {
+    if (had_no_room_for_ > 0) {
+      std::string trial = record_of(RecordType::response, std::string(had_no_room_for_, '\0'));
+      trial.pop_back();  // to a reader a record that was cut off, and so nothing
+      const int error = write_all(fd_.get(), trial);
+      if (auto cut = cut_back(size_); !cut) return cut;
+      if (error != 0) return fail_errno(error, "write to", path_);
+      had_no_room_for_ = 0;
+    }
+    const std::uint64_t wanted = bytes + (waiting_.size() + more) * room_for_one_;
+    if (size_ + wanted <= room_end_) return {};
+    int error = 0;
+    for (const std::uint64_t size : {wanted + kRoomStep, wanted}) {
+      error = set_aside(fd_.get(), size_, size);
+      if (error == 0) {
+        room_end_ = size_ + size;
+        return {};
+      }
+    }
+    if (error == EOPNOTSUPP || error == ENOSYS) return {};
+    // A part of it may have been given, which the store needs more.
+    if (auto cut = cut_back(size_); !cut) return cut;
+    return fail_errno(error, "set aside room in", path_);
+  }
+
+  /// Appends one record, under the lock.
+  Result<void> add(std::string_view bytes,
                    std::span<const IntentId> intents,
-                   bool waits_for_disk) {
-    if (payload.size() > UINT32_MAX)
-      return fail(
-          ErrorCode::io_failed, "an answer of {} bytes is too large to keep", payload.size());
-    const std::string bytes = record_of(type, payload);
-    std::unique_lock lock(mutex_);
-    if (broken_) return fail(*broken_);
+                   bool waits_for_disk,
+                   std::unique_lock<std::mutex>& lock) {
     if (const int error = write_all(fd_.get(), bytes); error != 0) {
       if (auto cut = cut_back(size_); !cut) return cut;
       return fail_errno(error, "write to", path_);
@@ -396,7 +451,14 @@ class FileSpool final : public Spool {
       return fail(*broken_);
     }
     size_ = size;
+    hold_room();
     return {};
+  }
+
+  /// A file that was cut or written anew has lost the room of the calls on their way.
+  void hold_room() {
+    const std::uint64_t room = waiting_.size() * room_for_one_;
+    room_end_ = room > 0 && set_aside(fd_.get(), size_, room) == 0 ? size_ + room : size_;
   }
 
   /// After a failed sync the kernel may have dropped the pages and the next sync says all is well;
@@ -424,6 +486,7 @@ class FileSpool final : public Spool {
       record.offset = size_;
       size_ += record.size;
     }
+    hold_room();
     rewrite_at_ = kRewriteAt;
     if (sync_ == SpoolSync::none) return {};
     if (const int error = sync_folder(folder_); error != 0) {
@@ -462,7 +525,11 @@ class FileSpool final : public Spool {
   std::mutex mutex_;
   Fd fd_;
   std::uint64_t size_ = kFileHead;
-  std::uint64_t live_ = 0;  // bytes of records with an open intent
+  std::uint64_t live_ = 0;              // bytes of records with an open intent
+  std::uint64_t room_end_ = kFileHead;  // up to here no write finds the disk full
+  std::uint64_t room_for_one_ = kLeastRoom;
+  std::uint64_t had_no_room_for_ = 0;               // the last answer, if it could not be written
+  std::unordered_set<IntentId, UuidHash> waiting_;  // marked, and without an answer here
   std::uint64_t rewrite_at_ = kRewriteAt;
   std::uint64_t written_ = 0, durable_ = 0;  // counts of records
   std::map<std::uint64_t, Record> records_;  // open ones, in the order written

@@ -45,7 +45,8 @@ class Spool {
  public:
   /// Removes the file when all intents are settled, else leaves it to be adopted.
   virtual ~Spool() = default;
-  /// Before the first byte of a call leaves. An error means: do not send.
+  /// Before the first byte of a call leaves. An error means: do not send. Sets aside room for the
+  /// answer, so that the disk which takes the mark takes what is bought as well.
   virtual Result<void> mark_sent(std::span<const IntentId> intents) = 0;
   /// After the last byte of its answer arrived.
   virtual Result<void> append(const SpooledResponse& response) = 0;

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <random>
@@ -29,6 +30,8 @@ namespace {
 std::atomic<int> sync_calls{0};
 std::atomic<bool> sync_fails{false};
 std::function<void()> before_sync;  // set while no spool is in use
+/// A file system that sets aside no block behind this offset.
+std::atomic<off_t> blocks_end{std::numeric_limits<off_t>::max()};
 
 }  // namespace
 
@@ -40,6 +43,14 @@ extern "C" int fdatasync(int fd) {
     return -1;
   }
   return static_cast<int>(::syscall(SYS_fdatasync, fd));
+}
+
+extern "C" int fallocate(int fd, int mode, off_t offset, off_t size) {
+  if (size > blocks_end - offset) {
+    errno = ENOSPC;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_fallocate, fd, mode, offset, size));
 }
 
 namespace geonce {
@@ -292,6 +303,81 @@ TEST_F(SpoolTest, on_a_full_disk_says_so_and_goes_on_when_there_is_room_again) {
   ASSERT_EQ(dead.size(), 1U);
   EXPECT_THAT(dead[0].marked, ElementsAre(first, third));
   EXPECT_EQ(dead[0].damage, "");
+}
+
+TEST_F(SpoolTest, lets_no_call_go_whose_answer_would_find_no_room) {
+  const OwnerId owner = id();
+  const auto spool = open(owner);
+  const auto let_go = [&](const IntentId& intent) {
+    const auto marked = spool->mark_sent({&intent, 1});
+    EXPECT_TRUE(marked || marked.error().code == ErrorCode::disk_full);
+    return marked.has_value();
+  };
+  blocks_end = 20'000;  // of answers of 4 KiB each there go four
+  const auto first = ids(4);
+  for (const IntentId& intent : first) EXPECT_TRUE(let_go(intent));
+  const auto size = fs::file_size(file_of(owner));
+  EXPECT_FALSE(let_go(id()));
+  EXPECT_EQ(fs::file_size(file_of(owner)), size);
+  EXPECT_TRUE(spool->settled(std::span(first).first(1)));
+  EXPECT_TRUE(let_go(id()));
+  EXPECT_FALSE(let_go(id()));
+  blocks_end = std::numeric_limits<off_t>::max();
+  EXPECT_TRUE(let_go(id()));
+}
+
+TEST_F(SpoolTest, holds_as_much_room_as_answers_turn_out_to_need) {
+  const OwnerId owner = id();
+  const auto spool = open(owner);
+  const auto two = ids(2);
+  ASSERT_TRUE(spool->mark_sent(std::span(two).first(1)));
+  auto large = response_to({two[0]});
+  large.body.assign(30'000, 'x');
+  ASSERT_TRUE(spool->append(large));
+  const auto size = static_cast<off_t>(fs::file_size(file_of(owner)));
+  blocks_end = size + 300'000;  // less than is set aside already, but for the ninth and tenth
+  std::size_t let_go = 0;
+  while (let_go < 20) {
+    const IntentId intent = id();
+    if (!spool->mark_sent({&intent, 1})) break;
+    ++let_go;
+  }
+  blocks_end = std::numeric_limits<off_t>::max();
+  EXPECT_GE(let_go, 8U);
+  EXPECT_LE(let_go, 9U);
+}
+
+TEST_F(SpoolTest, after_an_answer_that_found_no_room_lets_no_call_go_until_there_is_some) {
+  const OwnerId owner = id();
+  const auto first = id();
+  const auto second = id();
+  const auto third = id();
+  const int status = status_of_child([&] {
+    auto made = open_spool(folder_, owner, SpoolSync::batch);
+    if (!made) ::_exit(1);
+    Spool& spool = **made;
+    if (!spool.mark_sent({&first, 1})) ::_exit(2);
+    const auto size = fs::file_size(file_of(owner));
+    // Room for a mark, and not for an answer; `fallocate` does not look at this limit.
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit tight{size + 60, RLIM_INFINITY};
+    if (::setrlimit(RLIMIT_FSIZE, &tight) != 0) ::_exit(3);
+    if (spool.append(response_to({first}))) ::_exit(4);
+    for (int i = 0; i < 3; ++i) {
+      const auto refused = spool.mark_sent({&second, 1});
+      if (refused || refused.error().code != ErrorCode::disk_full) ::_exit(5);
+      if (fs::file_size(file_of(owner)) != size) ::_exit(6);
+    }
+    const rlimit wide{RLIM_INFINITY, RLIM_INFINITY};
+    if (::setrlimit(RLIMIT_FSIZE, &wide) != 0) ::_exit(7);
+    if (!spool.mark_sent({&third, 1})) ::_exit(8);
+    ::raise(SIGKILL);
+  });
+  ASSERT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
+  const auto dead = adopt();
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_THAT(dead[0].marked, ElementsAre(first, third));
+  EXPECT_TRUE(dead[0].complete);
 }
 
 TEST_F(SpoolTest, cannot_be_opened_where_there_is_no_room_or_no_folder) {
