@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_map>
 #include <utility>
 
 #include "batch/ndjson.h"
@@ -44,13 +45,15 @@ Dialect output_dialect(const InputShape& shape, const OutputOptions& options) {
 
 // JSON wants the names of an object's members to differ.
 std::vector<std::string> json_names(const std::vector<std::string>& columns) {
-  std::vector<std::string> used;
+  std::unordered_map<std::string, int> used;  // and the number that the next of that name tries
   std::vector<std::string> quoted;
   for (const std::string& column : columns) {
     std::string name = column;
-    for (int n = 2; std::ranges::find(used, name) != used.end(); ++n)
-      name = fmt::format("{}_{}", column, n);
-    used.push_back(name);
+    if (auto [same, is_new] = used.try_emplace(column, 2); !is_new) {
+      int& number = same->second;
+      do name = fmt::format("{}_{}", column, number++);
+      while (!used.try_emplace(name, 2).second);
+    }
     append_json_string(name, quoted.emplace_back());
   }
   return quoted;

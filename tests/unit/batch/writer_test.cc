@@ -313,6 +313,21 @@ TEST(Writer, ndjson_from_csv_has_one_object_per_row) {
   EXPECT_EQ(lines.field(lines.records[3], 2), "empty");
 }
 
+// Looked up one by one, so many names take minutes.
+TEST(Writer, members_of_a_hundred_thousand_columns_have_a_name_each) {
+  constexpr int kColumns = 100'000;
+  std::string bytes = "x_3";
+  for (int i = 1; i < kColumns; ++i) bytes += ",x";
+  bytes += "\n1" + std::string(kColumns - 1, ',') + "\n";
+  OutputOptions options;
+  options.format = Format::ndjson;
+  const auto out = run(bytes, options);
+  ASSERT_TRUE(out) << out.error().message;
+  EXPECT_THAT(
+      *out,
+      AllOf(HasSubstr(R"({"x_3":"1","x":"","x_2":"","x_4":"",)"), HasSubstr(R"("x_100000":"",)")));
+}
+
 TEST(Writer, ndjson_lines_keep_their_bytes_and_get_members) {
   InputOptions input;
   input.format = Format::ndjson;
