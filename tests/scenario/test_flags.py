@@ -125,6 +125,43 @@ def test_exceptions_hold_the_rows_that_need_a_person(job):
     assert [row["id"] for row in read_rows(job.program.directory / "todo.csv")] == ["1", "3"]
 
 
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("-o", "out.csv", "--summary", "out.csv"), ("-o", "--summary", "out.csv")),
+        (("-o", "out.csv", "--summary", "./out.csv"), ("-o", "--summary")),
+        (("-o", "out.csv", "--exceptions", "out.csv"), ("-o", "--exceptions")),
+        (("-o", "out.csv", "--exceptions", "e.csv", "--summary", "e.csv"), ("--exceptions", "--summary")),
+        (("--exceptions", "-"), ("-o", "--exceptions", "standard output")),
+        (("--summary", "-"), ("-o", "--summary", "standard output")),
+        (("-o", "out.csv", "--summary", "in.csv"), ("--summary", "in.csv")),
+        (("-o", "out.csv", "--exceptions", "other-name.csv"), ("--exceptions", "in.csv")),
+        (("-o", "in.csv", "--limit", "1"), ("-o", "in.csv")),
+        (("-o", "out.csv", "--summary", "nowhere/s.json"), ("nowhere",)),
+        (("-o", "out.csv", "--delimiter", ";", "--quote", ";"), ("--delimiter", "--quote")),
+    ],
+)
+def test_files_of_one_run_that_would_overwrite_each_other_are_refused_before_a_call(job, provider, flags, words):
+    job.rows(5)
+    folder = job.program.directory
+    (folder / "other-name.csv").symlink_to("in.csv")
+    before = (folder / "in.csv").read_bytes()
+    done = job.program.run(*HEAD, *flags)
+    assert done.rc == (1 if "nowhere" in words else 2), done.err
+    for word in words:
+        assert word in done.err
+    assert (folder / "in.csv").read_bytes() == before
+    assert not (folder / "out.csv").exists()
+    assert provider.bill() == []
+
+
+def test_the_output_may_take_the_place_of_the_input(job, provider):
+    job.rows(5)
+    done = job.program.run(*HEAD, "-o", "in.csv")
+    assert done.rc == 0, done.err
+    assert statuses(read_rows(job.program.directory / "in.csv")) == {"match": 5}
+
+
 def test_a_dry_run_prices_what_is_not_known_and_asks_nobody(job, provider):
     job.rows(10).run("--limit", 4)
     done = job.program.run(*HEAD, "--dry-run", "--summary", "plan.json")

@@ -1,3 +1,4 @@
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -46,6 +47,8 @@ Result<BatchOptions> options_of(const Arguments& arguments, const Config& config
     const auto quote = parse_quote(arguments.quote);
     if (!quote) return fail(quote.error());
     options.input.dialect.quote = *quote;
+    if (*quote != '\0' && options.input.dialect.delimiter == *quote)
+      return fail(ErrorCode::usage, "--quote and --delimiter are the same character");
   }
   if (arguments.line_end != "auto") {
     const auto line_end = parse_line_end(arguments.line_end);
@@ -110,6 +113,54 @@ Result<BatchOptions> options_of(const Arguments& arguments, const Config& config
   if (arguments.max_retries) options.max_retries = *arguments.max_retries;
   options.temp_folder = std::filesystem::temp_directory_path();
   return options;
+}
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  // What is written to a device or a pipe takes nothing away; standard output has one reader.
+  for (const auto& path : {a, b})
+    if (path != "-" && fs::exists(path, error) && !fs::is_regular_file(path, error)) return false;
+  if (a == "-" || b == "-") return a == b;
+  return fs::equivalent(a, b, error) || fs::weakly_canonical(fs::absolute(a, error), error) ==
+                                            fs::weakly_canonical(fs::absolute(b, error), error);
+}
+
+/// What would replace a file of the same run is refused before anything is paid. The output alone
+/// may take the place of the input: it has all of its rows.
+Result<void> check_files(const Arguments& arguments) {
+  struct Named {
+    std::string_view option;
+    const std::string& path;
+  };
+  const std::array<Named, 3> written{{{"-o", arguments.output},
+                                      {"--exceptions", arguments.exceptions},
+                                      {"--summary", arguments.summary}}};
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    if (written.at(i).path.empty()) continue;
+    for (std::size_t j = 0; j < i; ++j)
+      if (!written.at(j).path.empty() && is_same_file(written.at(i).path, written.at(j).path))
+        return fail(ErrorCode::usage,
+                    "{} and {} both name {}; give each a file of its own",
+                    written.at(j).option,
+                    written.at(i).option,
+                    written.at(i).path == "-" ? "standard output" : written.at(i).path);
+    const bool keeps_the_rows = i == 0 && !arguments.limit;
+    if (!keeps_the_rows && arguments.file != "-" &&
+        is_same_file(written.at(i).path, arguments.file))
+      return fail(ErrorCode::usage,
+                  "{} would overwrite the input {}; name another file",
+                  written.at(i).option,
+                  arguments.file);
+  }
+  const auto folder = std::filesystem::path(arguments.summary).parent_path();
+  std::error_code error;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, error))
+    return fail(ErrorCode::io_failed,
+                "cannot write {}: there is no folder {}",
+                arguments.summary,
+                folder.string());
+  return {};
 }
 
 /// Flags that change how the engine is made rather than what the batch does.
@@ -267,6 +318,7 @@ int run(const Globals& globals, const Arguments& arguments) {
   if (!config) return report(config.error());
   const auto options = options_of(arguments, *config);
   if (!options) return report(options.error());
+  if (const auto files = check_files(arguments); !files) return report(files.error());
   if (arguments.file == "-" && isatty(STDIN_FILENO) == 1)
     return report({ErrorCode::usage, "name a file, or pipe rows into geonce batch", {}, {}, {}});
   auto engine = open_engine(*config);
