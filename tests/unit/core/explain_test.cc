@@ -44,7 +44,8 @@ TEST(Explain, says_why_an_address_has_no_key) {
   const auto query = us("9 Maple Row, Toronto, Canada");
   const auto read = normalizer.normalize(query);
   EXPECT_THAT(explain(query, read), HasSubstr("error      country_conflict: "));
-  EXPECT_THAT(explain_json(read, normalizer), HasSubstr(R"("error":{"code":"country_conflict","message":)"));
+  EXPECT_THAT(explain_json(read, normalizer),
+              HasSubstr(R"("error":{"code":"country_conflict","message":)"));
   EXPECT_THAT(explain_json(read, normalizer), Not(HasSubstr("key")));
 }
 
@@ -74,7 +75,8 @@ TEST(Explain, canonical_text_has_the_key_even_where_a_line_could_not) {
 
 TEST(Explain, json_holds_the_fields_that_are_there) {
   Normalizer normalizer;
-  const auto json = explain_json(normalizer.normalize(us("PO Box 311, Minot, ND 58701")), normalizer);
+  const auto json =
+      explain_json(normalizer.normalize(us("PO Box 311, Minot, ND 58701")), normalizer);
   EXPECT_THAT(json, HasSubstr(R"("mode":"parsed","country":"US")"));
   EXPECT_THAT(
       json,

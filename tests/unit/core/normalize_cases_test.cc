@@ -88,7 +88,8 @@ TEST_F(PublishedCases, spellings_of_one_address_share_a_key) {
   for (const auto& row : rows_) {
     if (!row.same) continue;
     const auto [a, b] = keys(row);
-    EXPECT_EQ(a, b) << row.country << " " << row.rule << " (" << row.tier << "): " << row.a << " / " << row.b << "\n"
+    EXPECT_EQ(a, b) << row.country << " " << row.rule << " (" << row.tier << "): " << row.a << " / "
+                    << row.b << "\n"
                     << shown(a) << "\n"
                     << shown(b);
   }
