@@ -4,6 +4,8 @@
 #include <charconv>
 #include <ctime>
 
+#include <fmt/format.h>
+
 #include "batch/line_out.h"
 #include "core/normalize.h"
 
@@ -47,6 +49,36 @@ Result<Slot> slot_of(std::string_view key_or_address, Country country) {
   auto keyed = normalizer.key(query);
   if (!keyed) return fail(keyed.error());
   return Slot{kDefaultPool, keyed->key};
+}
+
+Result<Country> country_of(std::string_view flag, std::string_view text) {
+  auto country = parse_country(text);
+  if (!country)
+    return fail(ErrorCode::usage,
+                "{} \"{}\" is no country: write an ISO 3166-1 code or an English name",
+                flag,
+                text);
+  return country;
+}
+
+std::string json_text(const boost::json::value& value) {
+  if (const auto* object = value.if_object()) {
+    std::string text;
+    for (const auto& [name, member] : *object)
+      text += fmt::format("{}{}:{}",
+                          text.empty() ? "" : ",",
+                          boost::json::serialize(boost::json::string(name)),
+                          json_text(member));
+    return fmt::format("{{{}}}", text);
+  }
+  if (const auto* array = value.if_array()) {
+    std::string text;
+    for (const auto& member : *array)
+      text += fmt::format("{}{}", text.empty() ? "" : ",", json_text(member));
+    return fmt::format("[{}]", text);
+  }
+  if (const auto* number = value.if_double()) return fmt::format("{}", *number);
+  return boost::json::serialize(value);
 }
 
 std::string utc_text(UtcMs at) {

@@ -99,12 +99,24 @@ def test_only_missing_keeps_the_finished_rows_of_an_earlier_output(job, provider
     assert done.rc == 7
     earlier = (job.program.directory / "out.csv").read_text()
     job.text(earlier)
-    done, rows, summary = job.run("--only-missing", "--collision", "replace")
+    done, rows, summary = job.run("--only-missing")
     assert done.rc == 0, done.err
     assert statuses(rows) == {"match": 20}
     assert summary["kept"] == 5
     assert list(rows[0]) == list(csv.DictReader(earlier.splitlines()).fieldnames)
     assert len(provider.bill()) == 20
+
+
+@pytest.mark.parametrize("flag, value, complaint", [
+    ("--limit", "-1", '"-1" is no whole number from 0 on'),
+    ("--concurrency", "0", '"0" is no whole number from 1 on'),
+    ("--rate", "0", '"0" is no number above 0'),
+    ("--default-country", "Narnia", '"Narnia" is no country'),
+])
+def test_a_value_that_cannot_be_is_named_with_its_flag(job, flag, value, complaint):
+    done = job.rows(1).program.run("batch", "in.csv", "-o", "out.csv", flag, value)
+    assert done.rc == 2
+    assert flag in done.err and complaint in done.err
 
 
 def test_limit_answers_the_first_rows_alone(job, provider):

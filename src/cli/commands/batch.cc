@@ -1,5 +1,7 @@
 #include <array>
+#include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -66,7 +68,7 @@ Result<BatchOptions> options_of(const Arguments& arguments, const Config& config
   options.mapping.default_city = arguments.default_city;
   options.mapping.default_state = arguments.default_state;
   options.mapping.language = arguments.language;
-  const auto country = parse_country(arguments.default_country);
+  const auto country = country_of("--default-country", arguments.default_country);
   if (!country) return fail(country.error());
   options.mapping.default_country = country->is_known() ? *country : config.batch.default_country;
 
@@ -77,8 +79,10 @@ Result<BatchOptions> options_of(const Arguments& arguments, const Config& config
   if (columns != "short" && columns != "full")
     return fail(ErrorCode::usage, "--columns is short or full");
   options.output.columns = columns == "full" ? ColumnSet::full : ColumnSet::short_set;
-  const auto collision =
-      parse_collision(arguments.collision.empty() ? config.batch.collision : arguments.collision);
+  // Filling the gaps of an earlier output means writing into its columns.
+  const auto collision = parse_collision(!arguments.collision.empty() ? arguments.collision
+                                         : arguments.only_missing     ? "replace"
+                                                                      : config.batch.collision);
   if (!collision) return fail(collision.error());
   options.output.collision = *collision;
   if (!arguments.format.empty()) {
@@ -181,6 +185,10 @@ Result<Config> with_flags(Config config, const Arguments& arguments) {
   return config;
 }
 
+std::string counted(std::int64_t n, std::string_view what, std::string_view more = "s") {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : more);
+}
+
 /// One line on stderr: rewritten on a terminal, else a new one every 10 s.
 class Progress {
  public:
@@ -197,23 +205,23 @@ class Progress {
     shown_ = true;
     const double seconds = duration<double>(now - began_).count();
     const double rate = seconds > 0 ? static_cast<double>(counts.rows) / seconds : 0;
-    std::string eta = "?";
+    std::string eta;
     if (counts.bytes_read > 0 && counts.bytes_total >= counts.bytes_read) {
       const double share =
           static_cast<double>(counts.bytes_read) / static_cast<double>(counts.bytes_total);
       const auto left = static_cast<std::int64_t>(seconds / share - seconds);
-      eta = fmt::format("{}:{:02}:{:02}", left / 3600, left / 60 % 60, left % 60);
+      eta = fmt::format(", ETA {}:{:02}:{:02}", left / 3600, left / 60 % 60, left % 60);
     }
-    const std::string line = fmt::format(
-        "{} rows, {:.0f} rows/s, ETA {}, {:.0f}% known, {} calls, {}, {} no match, {} in error",
-        counts.rows,
-        rate,
-        eta,
-        counts.hit_share() * 100,
-        counts.calls,
-        to_string(counts.cost),
-        counts.of(RowStatus::no_match),
-        counts.of(RowStatus::error) + counts.of(RowStatus::bad_row));
+    const std::string line =
+        fmt::format("{} rows, {:.0f} rows/s{}, {:.0f}% known, {}, {}, {} no match, {} in error",
+                    counts.rows,
+                    rate,
+                    eta,
+                    counts.hit_share() * 100,
+                    counted(counts.calls, "call"),
+                    to_string(counts.cost),
+                    counts.of(RowStatus::no_match),
+                    counts.of(RowStatus::error) + counts.of(RowStatus::bad_row));
     if (is_terminal_)
       fmt::print(stderr, "\r\x1b[K{}", line);
     else
@@ -291,23 +299,29 @@ void print_summary(const BatchReport& report) {
   const BatchCounts& counts = report.counts;
   const double seconds = std::max(0.001, std::chrono::duration<double>(report.took).count());
   fmt::print(stderr,
-             "{} rows ({} distinct addresses) in {:.1f} s, {:.0f} rows/s\n",
-             counts.rows,
-             counts.distinct,
+             "{} ({}) in {:.1f} s, {:.0f} rows/s\n",
+             counted(counts.rows, "row"),
+             counted(counts.distinct, "distinct address", "es"),
              seconds,
              static_cast<double>(counts.rows) / seconds);
-  std::string line = "  ";
+  const auto print_line = [](const std::vector<std::string>& parts) {
+    if (!parts.empty()) fmt::print(stderr, "  {}\n", fmt::join(parts, "  "));
+  };
+  std::vector<std::string> statuses, sources;
   for (std::size_t i = 0; i < kRowStatuses; ++i)
     if (counts.by_status.at(i) > 0)
-      line += fmt::format("{} {}  ", counts.by_status.at(i), to_string(static_cast<RowStatus>(i)));
-  if (counts.kept > 0) line += fmt::format("{} kept as they were", counts.kept);
-  fmt::print(stderr, "{}\n  ", line);
+      statuses.push_back(
+          fmt::format("{} {}", counts.by_status.at(i), to_string(static_cast<RowStatus>(i))));
+  if (counts.kept > 0) statuses.push_back(fmt::format("{} kept as they were", counts.kept));
   for (std::size_t i = 0; i < kSources; ++i)
     if (counts.by_source.at(i) > 0)
-      fmt::print(
-          stderr, "{} {}  ", counts.by_source.at(i), to_string(static_cast<AnswerSource>(i)));
-  if (counts.replayed > 0) fmt::print(stderr, "{} from this batch's own rows", counts.replayed);
-  fmt::print(stderr, "\n  {} calls, {}\n", counts.calls, to_string(counts.cost));
+      sources.push_back(
+          fmt::format("{} {}", counts.by_source.at(i), to_string(static_cast<AnswerSource>(i))));
+  if (counts.replayed > 0)
+    sources.push_back(fmt::format("{} from this batch's own rows", counts.replayed));
+  print_line(statuses);
+  print_line(sources);
+  print_line({fmt::format("{}, {}", counted(counts.calls, "call"), to_string(counts.cost))});
 }
 
 int run(const Globals& globals, const Arguments& arguments) {
@@ -358,6 +372,31 @@ int run(const Globals& globals, const Arguments& arguments) {
   return exit_code_of(done->end);
 }
 
+// The library's own checks print the range of a double to its last digit.
+CLI::Validator at_least(std::int64_t least) {
+  return {[least](const std::string& text) {
+            std::int64_t value = 0;
+            const char* const end = text.data() + text.size();
+            const auto read = std::from_chars(text.data(), end, value);
+            return read.ec == std::errc() && read.ptr == end && value >= least
+                       ? std::string()
+                       : fmt::format("\"{}\" is no whole number from {} on", text, least);
+          },
+          ""};
+}
+
+CLI::Validator above_zero() {
+  return {[](const std::string& text) {
+            double value = 0;
+            const char* const end = text.data() + text.size();
+            const auto read = std::from_chars(text.data(), end, value);
+            return read.ec == std::errc() && read.ptr == end && value > 0 && std::isfinite(value)
+                       ? std::string()
+                       : fmt::format("\"{}\" is no number above 0", text);
+          },
+          ""};
+}
+
 }  // namespace
 
 void add_batch(CLI::App& app, Program& program) {
@@ -383,11 +422,12 @@ void add_batch(CLI::App& app, Program& program) {
           "--map",
           a.map,
           "Fields in columns: house_number=…,street=…,unit=…,city=…,state=…,postcode=…,country=…")
-      ->type_name("FIELD=COL,…")
+      ->type_name("FIELD=COL,...")
       ->group(input);
   command
-      ->add_option(
-          "--default-country", a.default_country, "Country of rows that name none, ISO 3166-1")
+      ->add_option("--default-country",
+                   a.default_country,
+                   "Country of rows that name none: ISO 3166-1 code or name")
       ->type_name("CC")
       ->group(input);
   command->add_option("--default-state", a.default_state, "State of rows that name none")
@@ -465,11 +505,11 @@ void add_batch(CLI::App& app, Program& program) {
       ->group(cost);
   command->add_option("--limit", a.limit, "Only the first so many rows")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->group(cost);
   command->add_option("--max-calls", a.max_calls, "Make at most so many calls")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->group(cost);
   command->add_option("--max-cost", a.max_cost, "Spend at most so many dollars")
       ->type_name("USD")
@@ -494,11 +534,11 @@ void add_batch(CLI::App& app, Program& program) {
   const auto* const pace = "Pace";
   command->add_option("--concurrency", a.concurrency, "Calls at once to one provider")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->group(pace);
   command->add_option("--rate", a.rate, "Paid look-ups a second")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->group(pace);
   command->add_option("--timeout", a.timeout, "Of one call, as in 20s")
       ->type_name("D")
@@ -507,12 +547,12 @@ void add_batch(CLI::App& app, Program& program) {
       ->add_option(
           "--max-retries", a.max_retries, "After transient failures of one address (default 4)")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->group(pace);
   command
       ->add_option("--max-errors", a.max_errors, "Stop after so many addresses in error; 0: never")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->group(pace);
   does(*command, program, [&program, arguments] { return run(program.globals, *arguments); });
 }
