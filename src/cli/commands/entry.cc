@@ -60,13 +60,13 @@ void print(const boost::json::object& object) {
   for (std::size_t i = 0; const auto& [name, value] : object)
     text += fmt::format("  {}: {}{}\n",
                         boost::json::serialize(boost::json::string(name)),
-                        boost::json::serialize(value),
+                        json_text(value),
                         ++i < object.size() ? "," : "");
   std::fputs((text + "}\n").c_str(), stdout);
 }
 
 Result<Slot> slot_of_arguments(const Arguments& arguments) {
-  auto country = parse_country(arguments.country);
+  auto country = country_of("--country", arguments.country);
   if (!country) return fail(country.error());
   return slot_of(arguments.what, *country);
 }
@@ -79,11 +79,14 @@ int show(const Globals& globals, const Arguments& arguments) {
   const auto entry = (*store)->entry(*slot, patience());
   if (!entry) return report(entry.error());
   if (!*entry)
-    return report({ErrorCode::not_found,
-                   fmt::format("nothing is remembered under {}", to_text(slot->key)),
-                   {},
-                   {},
-                   {}});
+    return report(
+        {ErrorCode::not_found,
+         fmt::format(
+             "nothing is remembered under {} (address points of your own answer without that)",
+             to_text(slot->key)),
+         {},
+         {},
+         {}});
   print(json_of(**entry));
   return 0;
 }
@@ -118,8 +121,7 @@ int list(const Globals& globals, const Arguments& arguments) {
     filter.limit = std::min<std::size_t>(left, 1'000);
     const auto entries = (*store)->entries(filter, patience());
     if (!entries) return report(entries.error());
-    for (const EntryRow& entry : *entries)
-      std::puts(boost::json::serialize(json_of(entry)).c_str());
+    for (const EntryRow& entry : *entries) std::puts(json_text(json_of(entry)).c_str());
     if (entries->size() < filter.limit) break;
     left -= entries->size();
     filter.after = entries->back().slot;
@@ -139,7 +141,8 @@ void add_entry(CLI::App& app, Program& program) {
       "drop", "Drop the entry of a key or an address: the next question buys anew");
   for (auto* sub : {show_command, drop_command}) {
     sub->add_option("ADDRESS", arguments->what, "A key (n1_…) or an address")->required();
-    sub->add_option("--country", arguments->country, "The address's country, ISO 3166-1")
+    sub->add_option(
+           "--country", arguments->country, "The address's country: ISO 3166-1 code or name")
         ->type_name("CC");
   }
   does(*show_command, program, [&program, arguments] { return show(program.globals, *arguments); });

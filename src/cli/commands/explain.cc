@@ -188,7 +188,7 @@ int compare(const Arguments& arguments, Country country) {
 }
 
 int show(const Arguments& arguments) {
-  const auto country = parse_country(arguments.country);
+  const auto country = country_of("--country", arguments.country);
   if (!country) return report(country.error());
   if (!arguments.bulk.empty()) return bulk(arguments, *country);
   if (!arguments.against.empty()) return compare(arguments, *country);
@@ -212,7 +212,8 @@ void add_explain(CLI::App& app, Program& program) {
   auto a = std::make_shared<Arguments>();
   auto* address = command->add_option(
       "ADDRESS", a->address, "The address, as you would write it on an envelope");
-  command->add_option("--country", a->country, "Its country, ISO 3166-1")->type_name("CC");
+  command->add_option("--country", a->country, "Its country: ISO 3166-1 code or name")
+      ->type_name("CC");
   auto* json = command->add_flag("--json", a->json, "Print JSON");
   auto* against =
       command->add_option("--against", a->against, "Another address: why do the keys differ?")

@@ -15,7 +15,14 @@ struct Arguments {
   bool json = false, cache_only = false, refresh = false;
 };
 
-void print_json(const Key& key, const Resolved& resolved) {
+boost::json::object json_of(const Key& key, const Error& error) {
+  return {{"key", to_text(key)},
+          {"status", "error"},
+          {"error", to_string(error.code)},
+          {"reason", error.message}};
+}
+
+boost::json::object json_of(const Key& key, const Resolved& resolved) {
   const Answer& answer = *resolved.answer;
   boost::json::object object{{"key", to_text(key)},
                              {"status", to_string(answer.kind)},
@@ -32,8 +39,8 @@ void print_json(const Key& key, const Resolved& resolved) {
   if (!answer.reason.empty()) object["reason"] = answer.reason;
   object["calls"] = resolved.calls;
   object["cost_microusd"] = resolved.cost.micro_usd;
-  object["expires_at"] = utc_text(resolved.expires_at);
-  std::puts(boost::json::serialize(object).c_str());
+  if (resolved.expires_at != 0) object["expires_at"] = utc_text(resolved.expires_at);
+  return object;
 }
 
 void print_text(const Resolved& resolved) {
@@ -47,16 +54,18 @@ void print_text(const Resolved& resolved) {
   else
     fmt::print(
         "{}{}{}\n", to_string(answer.kind), answer.reason.empty() ? "" : ": ", answer.reason);
+  const auto source = to_string(resolved.source);
   fmt::print(stderr,
-             "{} by {}, {} calls, {}\n",
-             to_string(resolved.source),
-             answer.provider.empty() ? "nobody" : answer.provider,
+             "{}{}, {} {}, {}\n",
+             source,
+             answer.provider.empty() || answer.provider == source ? "" : " by " + answer.provider,
              resolved.calls,
+             resolved.calls == 1 ? "call" : "calls",
              to_string(resolved.cost));
 }
 
 int get(const Globals& globals, const Arguments& arguments) {
-  const auto country = parse_country(arguments.country);
+  const auto country = country_of("--country", arguments.country);
   if (!country) return report(country.error());
   QueryView query;
   query.text = arguments.address;
@@ -76,12 +85,18 @@ int get(const Globals& globals, const Arguments& arguments) {
   ask.options.cache_only = arguments.cache_only;
   ask.options.refresh_before = arguments.refresh ? kRefreshAll : 0;
   const auto resolved = (*engine)->resolver().resolve({ask}, patience());
-  if (!resolved.front().answer) return report(*resolved.front().error);
+  if (!resolved.front().answer) {
+    if (arguments.json) std::puts(json_text(json_of(keyed->key, *resolved.front().error)).c_str());
+    return report(*resolved.front().error);
+  }
   if (arguments.json)
-    print_json(keyed->key, resolved.front());
+    std::puts(json_text(json_of(keyed->key, resolved.front())).c_str());
   else
     print_text(resolved.front());
-  return resolved.front().answer->kind == AnswerKind::match ? 0 : 6;
+  if (resolved.front().answer->kind == AnswerKind::match) return 0;
+  if (!keyed->country.is_known())
+    fmt::print(stderr, "the address names no country; it may be found with --country\n");
+  return 6;
 }
 
 }  // namespace
@@ -93,7 +108,8 @@ void add_get(CLI::App& app, Program& program) {
       ->add_option(
           "ADDRESS", arguments->address, "The address, as you would write it on an envelope")
       ->required();
-  command->add_option("--country", arguments->country, "Its country, ISO 3166-1")->type_name("CC");
+  command->add_option("--country", arguments->country, "Its country: ISO 3166-1 code or name")
+      ->type_name("CC");
   command->add_flag("--json", arguments->json, "Print JSON");
   command->add_flag("--cache-only", arguments->cache_only, "Never pay");
   command->add_flag("--refresh", arguments->refresh, "Buy anew, even if the answer is known");

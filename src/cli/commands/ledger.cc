@@ -40,7 +40,7 @@ Result<LedgerFilter> filter_of(const Arguments& arguments) {
                   "--event is prepared, answered, refused, unknown, void or reconciled");
   }
   if (!arguments.key.empty()) {
-    auto country = parse_country(arguments.country);
+    auto country = country_of("--country", arguments.country);
     if (!country) return fail(country.error());
     auto slot = slot_of(arguments.key, *country);
     if (!slot) return fail(slot.error());
@@ -107,6 +107,12 @@ int summary(const Globals& globals, const Arguments& arguments) {
     std::puts(boost::json::serialize(array).c_str());
     return 0;
   }
+  if (sums->empty()) {
+    const bool is_narrowed =
+        !arguments.from.empty() || !arguments.to.empty() || !arguments.provider.empty();
+    std::puts(is_narrowed ? "nothing of that kind was bought" : "nothing was ever bought");
+    return 0;
+  }
   fmt::print("{:<16} {:>9} {:>9} {:>8} {:>8} {:>6} {:>9} {:>5} {:>12} {:>12}\n",
              "provider",
              "prepared",
@@ -130,7 +136,6 @@ int summary(const Globals& globals, const Arguments& arguments) {
                sum.open,
                to_string(sum.billed),
                to_string(sum.in_doubt));
-  if (sums->empty()) fmt::print("nothing was ever bought\n");
   return 0;
 }
 

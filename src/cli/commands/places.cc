@@ -27,7 +27,7 @@ int load_file(const Globals& globals, const Arguments& arguments) {
                    : arguments.file == "-"
                        ? "stdin"
                        : std::filesystem::path(arguments.file).filename().string();
-  const auto country = parse_country(arguments.country);
+  const auto country = country_of("--country", arguments.country);
   if (!country) return report(country.error());
   options.country = *country;
   options.city = arguments.city;
@@ -96,7 +96,9 @@ void add_places(CLI::App& app, Program& program) {
       ->add_option(
           "--source", arguments->source, "Keep the points under this name (default: the file's)")
       ->type_name("NAME");
-  load_command->add_option("--country", arguments->country, "Of rows that name none, ISO 3166-1")
+  load_command
+      ->add_option(
+          "--country", arguments->country, "Of rows that name none: ISO 3166-1 code or name")
       ->type_name("CC");
   load_command->add_option("--city", arguments->city, "Of rows that name none")->type_name("CITY");
   load_command->add_option("--region", arguments->region, "Of rows that name none")
