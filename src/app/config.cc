@@ -135,7 +135,7 @@ class Loader {
     for (const auto& [path, text] : flags) {
       const auto [row, name] = target_of_path(path);
       if (row == nullptr) {
-        findings_.push_back({0, fmt::format("flag: no such setting: {}{}", path, nearest(path))});
+        findings_.push_back({0, fmt::format("--set {}: no such setting{}", path, nearest(path))});
         continue;
       }
       set(*row, name, Taken{typed_for(*row, name, text), "flag", {}, 0});

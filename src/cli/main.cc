@@ -2,10 +2,48 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
 
 #include "cli/command.h"
 
 namespace {
+
+/// The command that was named, with the one below it: `geonce entry show`.
+const CLI::App* command_of(const CLI::App* app) {
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  return app;
+}
+
+std::string path_of(const CLI::App* command) {
+  const CLI::App* above = command->get_parent();
+  return above == nullptr ? command->get_name()
+                          : fmt::format("{} {}", path_of(above), command->get_name());
+}
+
+/// What is printed of a command line that cannot be read. The library's own words name neither an
+/// unknown command nor the quotes that an address wants.
+std::string complaint(const CLI::App* app, const CLI::Error& error) {
+  const CLI::App* command = command_of(app);
+  const std::vector<std::string> extra = app->remaining(true);
+  const bool is_incomplete =
+      command->get_require_subcommand_min() > 0 && command->get_subcommands().empty();
+  if (command == app && extra.empty() && is_incomplete) return app->help();
+  std::string text = error.what();
+  if (is_incomplete && extra.empty())
+    text = "say what to do";
+  else if (is_incomplete && !extra.empty() && !extra.front().starts_with('-'))
+    text = fmt::format("there is no command {} {}", path_of(command), extra.front());
+  else if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+    text = fmt::format("not expected: {}", fmt::join(extra, " "));
+    if (command->get_option_no_throw("ADDRESS") != nullptr && !extra.empty() &&
+        !extra.front().starts_with('-'))
+      text += " (an address is one argument: put it in quotes)";
+  }
+  return fmt::format("geonce: {}\nSee {} --help.\n", text, path_of(command));
+}
 
 int run(int argc, char** argv) {
   using namespace geonce::cli;
@@ -13,8 +51,10 @@ int run(int argc, char** argv) {
   CLI::App app("Geocodes addresses once: cached, idempotent, every purchase in a ledger.",
                "geonce");
   app.require_subcommand(1);
+  app.failure_message(complaint);
   app.set_help_all_flag("--help-all", "Show the help of every command");
-  app.add_option("--config", program.globals.config_file, "Read this configuration file")
+  app.add_option(
+         "--config", program.globals.config_file, "Read this configuration file and no other")
       ->type_name("FILE");
   app.add_option("--store", program.globals.store, "Use this store")->type_name("PATH");
   app.add_option(

@@ -116,8 +116,8 @@ void add_provider(CLI::App& app, Program& program) {
     return 0;
   });
 
-  auto* show_command =
-      command->add_subcommand("show", "Show what is known of a provider: terms, prices, limits");
+  auto* show_command = command->add_subcommand(
+      "show", "Show a provider's spec, its terms, prices and limits on top");
   show_command->add_option("NAME", arguments->name, "The provider")->required();
   does(*show_command, program, [&program, arguments] {
     const auto spec = spec_of(program.globals, arguments->name);

@@ -259,7 +259,7 @@ TEST_F(ConfigTest, what_is_wrong_outside_the_file_is_told_with_the_variable_or_t
   sources_.environment.erase("GEONCE_MEMORY_MAX_MIB");
   sources_.flags = {{"memory.maxmib", "3"}};
   EXPECT_THAT(error(),
-              HasSubstr("flag: no such setting: memory.maxmib (did you mean \"memory.max_mib\"?)"));
+              HasSubstr("--set memory.maxmib: no such setting (did you mean \"memory.max_mib\"?)"));
 }
 
 TEST_F(ConfigTest, a_misspelt_variable_stops_the_program_and_a_foreign_one_does_not) {
