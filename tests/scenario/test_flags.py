@@ -59,6 +59,7 @@ def test_cache_only_never_calls(job, provider):
     done, rows, _ = job.rows(10).run("--cache-only")
     assert done.rc == 6
     assert statuses(rows) == {"error": 10}
+    assert "geo_error" in done.err and "--retry-failed" in done.err
     assert provider.bill() == []
     job.run()
     done, rows, _ = job.run("--cache-only", "--restart")

@@ -353,7 +353,14 @@ int run(const Globals& globals, const Arguments& arguments) {
   if (!arguments.quiet) {
     fmt::print(stderr, "{}; address: {}\n", done->input_note, done->mapping_note);
     print_summary(*done);
-    if (done->end == BatchEnd::complete || done->end == BatchEnd::complete_with_errors)
+    if (done->end == BatchEnd::complete_with_errors)
+      fmt::print(stderr,
+                 "the column {}error says what is wrong with each row{}\n",
+                 options->output.prefix,
+                 done->counts.of(RowStatus::error) > 0
+                     ? "; --retry-failed asks again for those in error"
+                     : "");
+    else if (done->end == BatchEnd::complete)
       ;
     else if (done->end == BatchEnd::capped)
       fmt::print(stderr,
