@@ -1,6 +1,7 @@
 #include "core/normalize_north_america.h"
 
 #include <algorithm>
+#include <array>
 
 namespace geonce {
 namespace {
@@ -81,8 +82,13 @@ tl::unexpected<Error> contradiction(std::string_view what) {
 }  // namespace
 
 bool NorthAmericanGrammar::speaks_for(Country country) {
-  const auto code = country.code();
-  return one_of(code, {"US", "CA", "PR", "VI", "GU", "AS", "MP", "UM"});
+  static const auto kSpoken = [] {
+    std::array<bool, Country::kIndices> spoken{};
+    for (const auto* code : {"US", "CA", "PR", "VI", "GU", "AS", "MP", "UM"})
+      spoken.at(Country(code[0], code[1]).index()) = true;
+    return spoken;
+  }();
+  return kSpoken[country.index()];
 }
 
 void NorthAmericanGrammar::begin(Tokens& tokens, Canonical& out) {
@@ -386,7 +392,7 @@ bool NorthAmericanGrammar::trailing(std::size_t index, bool town_known) {
     const bool number = (*tokens_)[segment.first].is_number();
     if (others_.empty() && rules_.is_bare_unit(segment) &&
         !(last_one && number && (*tokens_)[segment.first].size() > 2)) {
-      rules_.append_unit("unit", tokens_->view(segment.first), trailing_units_);
+      StreetRules::append_unit("unit", tokens_->view(segment.first), trailing_units_);
       continue;
     }
     const std::size_t begin = segment.first;
@@ -649,8 +655,11 @@ bool NorthAmericanGrammar::is_plain(const Canonical& out) const {
                                  text.ends_with("rd") || text.ends_with("th"));
   };
   const bool us_or_canada = out.country == Country('U', 'S') || canada_;
+  const bool lone_box = out.box.starts_with("pobox:") && all_digits(out.box.substr(6)) &&
+                        out.house.empty() && out.road.empty() && out.unit.empty();
+  const bool numbered = out.box.empty() && !out.house.empty() && all_digits(out.house);
   if (out.mode != Mode::parsed || !us_or_canada || out.admin.size() != 2 || out.locality.empty() ||
-      !out.box.empty() || !out.extra.empty() || out.house.empty() || !all_digits(out.house))
+      !out.extra.empty() || !(lone_box || numbered))
     return false;
   if (!out.postcode.empty() && out.postcode.size() != (canada_ ? 7U : 5U)) return false;
   // One unit at most, with a number in its id.
@@ -663,6 +672,7 @@ bool NorthAmericanGrammar::is_plain(const Canonical& out) const {
     if (!saint && (!is_plain_word(i) || ((*tokens_)[i].after_break && i != town_.first)))
       return false;
   }
+  if (lone_box) return true;
   // [direction] name type [direction]
   auto [first, last] = road_;
   if (road_.size() < 2 || tokens_->view(first) == "-") return false;
@@ -840,7 +850,7 @@ Result<void> NorthAmericanGrammar::fields(Tokens& tokens, const Parts& parts, Ca
         id += tokens.view(i);
       }
       units.clear();
-      rules_.append_unit("unit", id, units);
+      StreetRules::append_unit("unit", id, units);
     }
     if (!out.unit.empty()) out.unit += ';';
     out.unit += units;
