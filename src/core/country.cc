@@ -42,7 +42,7 @@ const std::unordered_map<std::string_view, Country>& names() {
 
 /// As the table writes names: lower case, no punctuation, one space between words.
 Result<std::string> spelt_as_in_the_table(std::string_view text, Diacritics diacritics) {
-  TextFolder folder;
+  thread_local TextFolder folder;  // it learns letters as it meets them
   std::string folded;
   if (auto done = folder.fold(text, diacritics, folded); !done) return fail(done.error());
   std::string name;

@@ -1,5 +1,6 @@
 #include "core/normalize_text.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -615,9 +616,94 @@ class Tokenizer {
 
 }  // namespace
 
+/// What single characters become under one convention, learnt as they are met.
+struct LetterTable {
+  enum State : std::uint8_t { unknown, alone, not_alone };
+  struct Entry {
+    std::array<char, 6> bytes{};
+    std::uint8_t size = 0;
+    State state = unknown;
+  };
+  // Latin to Cyrillic and Hebrew's neighbours; general punctuation; full width. Beyond these, Han,
+  // Kana and Hangul syllables stay as they are.
+  static constexpr UChar32 kLetters = 0x530, kPunctuation = 0x2000, kWide = 0xFF00;
+  static constexpr UChar32 kPunctuations = 0x70, kWides = 0x61;
+  std::array<Entry, kLetters + kPunctuations + kWides> entries;
+
+  /// nullptr: a character outside.
+  Entry* find(UChar32 c) {
+    if (c < kLetters) return &entries[static_cast<std::size_t>(c)];
+    if (c >= kPunctuation && c < kPunctuation + kPunctuations)
+      return &entries[static_cast<std::size_t>(kLetters + c - kPunctuation)];
+    if (c >= kWide && c < kWide + kWides)
+      return &entries[static_cast<std::size_t>(kLetters + kPunctuations + c - kWide)];
+    return nullptr;
+  }
+};
+
 struct TextFolder::Buffers {
   std::string first, second;
+  static constexpr std::size_t kConventions = static_cast<std::size_t>(Diacritics::taiwan) + 1;
+  std::array<std::unique_ptr<LetterTable>, kConventions> tables;
 };
+
+namespace {
+
+bool stays_as_it_is(UChar32 c, Diacritics diacritics) {
+  if (c == 0x81FA) return diacritics != Diacritics::taiwan;
+  return (c >= 0x3041 && c <= 0x3096) || (c >= 0x30A1 && c <= 0x30FA) ||
+         (c >= 0x4E00 && c <= 0x9FFC) || (c >= 0xAC00 && c <= 0xD7A3);
+}
+
+/// Learns what becomes of `c`, and whether that is the same beside letters and digits.
+void learn(UChar32 c, Diacritics diacritics, TextFolder& folder, LetterTable::Entry& entry) {
+  entry.state = LetterTable::not_alone;
+  if (is_mark(c)) return;
+  std::string letter;
+  append(letter, c);
+  std::string folded;
+  if (!folder.fold_at_length(letter, diacritics, folded) || folded.size() > entry.bytes.size())
+    return;
+  for (const std::string before : {"a", "1", "n", "i", "e", "s", ".", " "}) {
+    for (const std::string after : {"b", "1", "."}) {
+      std::string inside;
+      if (!folder.fold_at_length(before + letter + after, diacritics, inside) ||
+          inside != before + folded + after)
+        return;
+    }
+  }
+  std::ranges::copy(folded, entry.bytes.begin());
+  entry.size = static_cast<std::uint8_t>(folded.size());
+  entry.state = LetterTable::alone;
+}
+
+}  // namespace
+
+/// False: some letter depends on its neighbours, or is none; `out` is not to be used.
+bool TextFolder::fold_by_letter(std::string_view bytes, Diacritics diacritics, std::string& out) {
+  auto& table = buffers_->tables.at(static_cast<std::size_t>(diacritics));
+  if (!table) table = std::make_unique<LetterTable>();
+  out.clear();
+  for (std::size_t i = 0; i < bytes.size();) {
+    if (static_cast<unsigned char>(bytes[i]) < 0x80) {
+      out += kAscii[index(bytes[i++])];
+      continue;
+    }
+    const std::size_t begin = i;
+    const UChar32 c = next_code_point(bytes, i);
+    if (c < 0) return false;
+    if (stays_as_it_is(c, diacritics)) {
+      out.append(bytes, begin, i - begin);
+      continue;
+    }
+    LetterTable::Entry* entry = table->find(c);
+    if (entry == nullptr) return false;
+    if (entry->state == LetterTable::unknown) learn(c, diacritics, *this, *entry);
+    if (entry->state != LetterTable::alone) return false;
+    out.append(entry->bytes.data(), entry->size);
+  }
+  return true;
+}
 
 TextFolder::TextFolder() = default;
 TextFolder::~TextFolder() = default;
@@ -629,7 +715,16 @@ Result<void> TextFolder::fold(std::string_view bytes, Diacritics diacritics, std
     return {};
   }
   if (!buffers_) buffers_ = std::make_unique<Buffers>();
-  auto& [first, second] = *buffers_;
+  if (fold_by_letter(bytes, diacritics, out)) return {};
+  return fold_at_length(bytes, diacritics, out);
+}
+
+Result<void> TextFolder::fold_at_length(std::string_view bytes,
+                                        Diacritics diacritics,
+                                        std::string& out) {
+  if (!buffers_) buffers_ = std::make_unique<Buffers>();
+  auto& first = buffers_->first;
+  auto& second = buffers_->second;
   const Unicode& forms = unicode();
   if (!forms.ok) return fail(ErrorCode::internal, "the Unicode library has no data");
   if (!separate(bytes, first))

@@ -39,9 +39,13 @@ class TextFolder {
 
   /// errors    invalid_address  invalid UTF-8
   Result<void> fold(std::string_view bytes, Diacritics diacritics, std::string& out);
+  /// The same by the Unicode library alone: what `fold` says in less time of texts whose letters do
+  /// not depend on their neighbours.
+  Result<void> fold_at_length(std::string_view bytes, Diacritics diacritics, std::string& out);
 
  private:
   struct Buffers;
+  bool fold_by_letter(std::string_view bytes, Diacritics diacritics, std::string& out);
   std::unique_ptr<Buffers> buffers_;  // made for the first text that is not ASCII
 };
 

@@ -391,9 +391,8 @@ bool WorldGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
   take_admin(segments_, town, out);
   if (segments_.empty()) return false;
   // England and its like stand behind the town, and are no country of their own here.
-  if (segments_.size() > 2 &&
-      !nation_of_the_uk(tokens.view(segments_.back().first, segments_.back().last)).empty() &&
-      country_ == Country('G', 'B')) {
+  if (segments_.size() > 2 && country_ == Country('G', 'B') &&
+      !nation_of_the_uk(tokens.view(segments_.back().first, segments_.back().last)).empty()) {
     out.extra = tokens.view(segments_.back().first, segments_.back().last);
     segments_.pop_back();
   }
