@@ -208,11 +208,12 @@ class LiveEngine final : public Engine {
     }
     if (adopted->spools > 0)
       takeover_note_ = fmt::format(
-          "took over from {} killed runs: {} answers they had received, {} calls whose answers are "
-          "lost, {} that were "
-          "never sent",
+          "took over from {} killed {}: {} answers {} had received, {} calls whose answers are "
+          "lost, {} that were never sent",
           adopted->spools,
+          adopted->spools == 1 ? "run" : "runs",
           adopted->answered + adopted->refused,
+          adopted->spools == 1 ? "it" : "they",
           adopted->unknown,
           adopted->voided);
     for (const std::string& note : adopted->notes) takeover_note_ += "\n" + note;

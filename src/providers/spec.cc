@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 
 #include "providers/builtin_specs.h"
 #include "providers/spec_answer.h"
@@ -146,10 +146,10 @@ Spec read_spec(SpecTable& table) {
 
 Result<std::string> read_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
-  std::ostringstream bytes;
-  if (!in || !(bytes << in.rdbuf()))
+  std::error_code error;
+  if (!in || std::filesystem::is_directory(path, error))
     return fail(ErrorCode::io_failed, "cannot read the provider file {}", path.string());
-  return std::move(bytes).str();
+  return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
 }  // namespace
@@ -209,6 +209,8 @@ Result<Specs> load_specs(const std::filesystem::path& folder) {
   for (const auto& path : files) {
     auto bytes = read_file(path);
     if (!bytes) return fail(std::move(bytes.error()));
+    // Made by the shell a moment ago: `geonce provider show opencage > specs/mine.toml`.
+    if (bytes->empty()) continue;
     auto spec = parse_spec(*bytes, path.string());
     if (!spec) return fail(std::move(spec.error()));
     const auto [first, is_new] = seen.emplace(spec->name, path.string());

@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
@@ -80,6 +81,18 @@ void look_at_store(const Config& config, bool deep, Findings& findings) {
   }
 }
 
+void look_at_keys(const Config& config) {
+  for (const auto& [name, provider] : config.providers) {
+    std::error_code error;
+    const auto mode = std::filesystem::status(provider.secret_file, error).permissions();
+    if (!provider.secret_file.empty() && !error &&
+        (mode & std::filesystem::perms::others_read) != std::filesystem::perms::none)
+      Findings::warn(fmt::format("everybody on this machine can read the key of {}: chmod 600 {}",
+                                 name,
+                                 provider.secret_file.string()));
+  }
+}
+
 void look_at_chain(const Config& config, Findings& findings) {
   const auto chain = examine_chain(config);
   if (!chain) return findings.bad(chain.error());
@@ -114,6 +127,7 @@ int examine(const Globals& globals, bool deep) {
   Findings::good(loaded->file.empty() ? std::string("no configuration file: defaults")
                                       : fmt::format("configuration {}", loaded->file.string()));
   look_at_store(loaded->config, deep, findings);
+  look_at_keys(loaded->config);
   look_at_chain(loaded->config, findings);
   return findings.exit_code();
 }

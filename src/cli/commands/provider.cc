@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -21,9 +22,10 @@ struct Arguments {
 Result<std::string> read_all(const std::string& path) {
   if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
   std::ifstream file(path, std::ios::binary);
-  std::string bytes(std::istreambuf_iterator<char>(file), {});
-  if (!file.is_open() || file.bad()) return fail(ErrorCode::not_found, "cannot read {}", path);
-  return bytes;
+  std::error_code error;
+  if (!file || std::filesystem::is_directory(path, error))
+    return fail(ErrorCode::not_found, "cannot read {}", path);
+  return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
 Result<Specs> specs_of(const Globals& globals) {
