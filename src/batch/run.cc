@@ -284,6 +284,7 @@ class Run {
   Result<void> save(RowWork& work);
   Result<void> flush_saved();
   void count_spending(const ResolverStats& now);
+  void wait_for_chunks();
   Result<void> write_all(const std::stop_token& stop,
                          const std::function<void(const BatchCounts&)>& notice);
   [[nodiscard]] bool is_stopped() const { return end_.load() != BatchEnd::complete; }
@@ -316,6 +317,7 @@ class Run {
   std::mutex mutex_;
   std::condition_variable ready_cv_, retry_cv_;
   std::vector<std::int64_t> ready_;  // formatted chunks
+  std::int64_t formatted_ = 0;       // how many ever were
   std::priority_queue<Retry> retries_;
   bool retries_closed_ = false;
 
@@ -568,6 +570,7 @@ void Run::format(RowWork& work) {
   {
     const std::lock_guard lock(mutex_);
     ready_.push_back(work.number);
+    ++formatted_;
   }
   ready_cv_.notify_all();
 }
@@ -644,6 +647,13 @@ void Run::count_spending(const ResolverStats& now) {
   counts_.cost = now.cost - before_.cost;
 }
 
+/// Calls on their way refer to the chunks and to this run; the memory must not go before them. Each
+/// has a deadline of its own.
+void Run::wait_for_chunks() {
+  std::unique_lock lock(mutex_);
+  ready_cv_.wait(lock, [&] { return formatted_ == next_number_; });
+}
+
 Result<void> Run::write_all(const std::stop_token& stop,
                             const std::function<void(const BatchCounts&)>& notice) {
   const std::stop_callback on_stop(stop,
@@ -686,19 +696,11 @@ Result<void> Run::write_all(const std::stop_token& stop,
           });
       if (unreached && !has_ended_) has_ended_ = true;
       if (unreached) {
-        // Whatever else is in flight must land before its memory goes.
-        std::unique_lock lock(mutex_);
-        ready_cv_.wait(lock, [&] { return ready.size() + ready_.size() + 1 >= window_.size(); });
+        wait_for_chunks();
         window_.clear();
         return {};
       }
-      if (auto written = write(work); !written) {
-        stop_for(BatchEnd::interrupted, written.error().message);
-        if (!drained) resolver_.drain(Deadline::in(milliseconds{30'000}, clock_));
-        std::unique_lock lock(mutex_);
-        ready_cv_.wait(lock, [&] { return ready.size() + ready_.size() + 1 >= window_.size(); });
-        return written;
-      }
+      if (auto written = write(work); !written) return written;
       window_.erase(first);
       ++next;
     }
@@ -751,9 +753,9 @@ Result<BatchReport> Run::operator()(const std::stop_token& stop,
     std::jthread retrier([this] { retry_when_due(); });
     done = write_all(stop, notice);
     if (!done) {
-      // Chunks in flight still refer to this run: let them land.
       stop_for(BatchEnd::interrupted, done.error().message);
       resolver_.drain(Deadline::in(milliseconds{30'000}, clock_));
+      wait_for_chunks();
     }
     {
       const std::lock_guard lock(mutex_);
