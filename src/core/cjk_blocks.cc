@@ -69,7 +69,7 @@ void with_digits(std::span<const std::string_view> marks, std::string& text) {
 
 /// `5丁目13番14号` → `5-13-14`. The last mark goes, one between two numbers becomes a hyphen.
 void japanese(std::string& text) {
-  constexpr std::array<std::string_view, 5> kMarks{"丁目", "番地", "番", "号", "條"};
+  constexpr std::array<std::string_view, 5> kMarks{"丁目", "番地", "番", "号", "条"};
   with_digits(kMarks, text);
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
@@ -108,7 +108,7 @@ void japanese(std::string& text) {
 }  // namespace
 
 void unify_blocks(Country country, std::string& text) {
-  constexpr std::array<std::string_view, 1> kSections{"段"};
+  constexpr std::array<std::string_view, 3> kSections{"段", "樓", "楼"};
   if (country == Country('J', 'P')) japanese(text);
   if (country == Country('T', 'W')) with_digits(kSections, text);
 }

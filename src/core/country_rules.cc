@@ -15,6 +15,9 @@ constexpr auto kKept = CountryRules::Slash::kept;
 constexpr auto kUnitFirst = CountryRules::Slash::unit_first;
 constexpr auto kUnitLast = CountryRules::Slash::unit_last;
 
+constexpr auto kUnspaced = CountryRules::Script::unspaced;
+constexpr auto kSpaced = CountryRules::Script::spaced;
+
 constexpr auto kRules = std::to_array<CountryRules>({
 #include "core/tables/country_rules.inc"
 });

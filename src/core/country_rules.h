@@ -16,6 +16,11 @@ struct CountryRules {
     unit_first,  // 5/12 Kelp St is unit 5 at number 12
     unit_last,   // ul. Lipowa 8/3 is flat 3 at number 8
   };
+  enum class Script : std::uint8_t {
+    words,
+    unspaced,  // Han and Kana, as well as words
+    spaced,    // Hangul, as well as words
+  };
   enum class Town : std::uint8_t { behind_postcode, before_postcode };
 
   std::string_view countries;  // alpha-2, with blanks
@@ -25,6 +30,7 @@ struct CountryRules {
   std::string_view admins;  // list of admin names; empty: admins stay as spelt
   Slash slash = Slash::kept;
   bool type_goes_behind = false;  // the street type may stand on either side of the name
+  Script script = Script::words;
 };
 
 /// nullptr: no country, or one of normalize_north_america.h.

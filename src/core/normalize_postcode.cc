@@ -38,20 +38,23 @@ constexpr std::array kRules{
     Rule{"IE", "A9A XXXX", Place::anywhere, {}, true},  // D6W
     Rule{"NL", "9999 AA", Place::anywhere, "nl", true},
     Rule{"SE CZ SK GR", "999 99", Place::anywhere, "s se cz sk gr"},
-    Rule{"BR", "99999-999", Place::anywhere},
+    Rule{"BR", "99999-999", Place::anywhere, "cep br"},
     Rule{"PT", "9999-999", Place::anywhere, "pt"},
     Rule{"PL", "99-999", Place::anywhere, "pl"},
     Rule{"JP", "999-9999", Place::anywhere, "〒"},
     Rule{"IN", "999 999", Place::anywhere},
+    Rule{"IN", "999 999", Place::at_the_end},
     Rule{"DE", "99999", Place::anywhere, "d de"},
     Rule{"FR GP MQ GF RE YT PM BL MF WF PF NC MC", "99999", Place::anywhere, "f fr mc"},
     Rule{"UY", "99999", Place::anywhere},
-    Rule{"AR", "A9999", Place::anywhere},
+    Rule{"AR", "A9999 AAA", Place::anywhere, "cp"},
+    Rule{"AR", "A9999", Place::anywhere, "cp"},
+    Rule{"AR", "9999", Place::before_town, "cp"},
     Rule{"TZ", "99999", Place::behind_town},
     Rule{"IT SM VA", "99999", Place::anywhere, "i it sm v va"},
-    Rule{"ES AD", "99999", Place::anywhere, "e es"},
+    Rule{"ES AD", "99999", Place::anywhere, "e es cp"},
     Rule{"FI AX", "99999", Place::anywhere, "fi fin ax"},
-    Rule{"EE HR RS ME BA TR MX UA", "99999", Place::anywhere, "ee hr rs me ba tr mx ua"},
+    Rule{"EE HR RS ME BA TR MX UA", "99999", Place::anywhere, "ee hr rs me ba tr mx ua cp"},
     Rule{"LT", "99999", Place::anywhere, "lt"},
     Rule{"KR", "99999", Place::anywhere},
     Rule{"RU BY KZ CN SG RO", "999999", Place::anywhere, "ru by kz cn ro"},
@@ -71,7 +74,8 @@ constexpr std::array kRules{
     Rule{"MA DZ SN MY", "99999", Place::anywhere},
     Rule{"AU NZ ZA PH", "9999", Place::at_the_end},
     Rule{"BD MZ CV PY VE GE AM LR", "9999", Place::behind_town},
-    Rule{"EG SA JO KE PK LK TH VN ID PE CR GT CL IQ KW LB BH MM MN NP IL MU HN NI DO CU KH AF",
+    Rule{"EG SA JO KE PK LK TH VN ID PE CR GT CL IQ KW LB BH MM MN NP IL MU HN NI DO CU KH AF ZM "
+         "SD BT MV",
          "99999",
          Place::behind_town},
     Rule{"SA", "99999-9999", Place::behind_town},
@@ -79,8 +83,14 @@ constexpr std::array kRules{
     Rule{"IL CL", "9999999", Place::behind_town},
     Rule{"IR", "9999999999", Place::behind_town},
     Rule{"TW", "999", Place::behind_town},
-    Rule{"AR", "A9999AAA", Place::anywhere},
     Rule{"MT", "AAA 9999", Place::anywhere},
+    Rule{"BN VG HT", "AA 9999", Place::anywhere},
+    Rule{"BM", "AA 99", Place::at_the_end},
+    Rule{"BB", "AA 99999", Place::anywhere},
+    Rule{"KY", "AA9-9999", Place::anywhere},
+    Rule{"SZ", "A999", Place::at_the_end},
+    Rule{"MG", "999", Place::before_town},
+    Rule{"TT", "999999", Place::behind_town},
 };
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -196,6 +206,10 @@ bool may_stand(
       return (alone && ends_text) || (word_follows && (opens || number_before || marked));
     case Place::behind_town: {
       if (begins_text || !ends_text || tokens[first - 1].has_digit()) return false;
+      // Five digits behind the town of a later line.
+      if (!opens && last - first == 1 && tokens[first].size() >= 5)
+        for (std::size_t i = text.first + 1; i < first; ++i)
+          if (tokens[i].after_break) return true;
       for (std::size_t i = text.first; i < first; ++i)
         if (tokens[i].has_digit()) return true;
       return false;
@@ -210,15 +224,17 @@ bool may_stand(
 
 void find_postcode(
     const Tokens& tokens, std::size_t first, std::size_t last, Country country, Postcode& out) {
-  constexpr std::size_t kLongest = 3;      // tokens, with the country's mark
-  constexpr std::size_t kLastLetters = 2;  // 1234 AB is the one form that ends in letters alone
+  constexpr std::size_t kLongest = 3;  // tokens, with the country's mark
+  // 1234 AB and B1900 AND are the forms that end in letters alone.
+  constexpr std::size_t kLastLetters[2] = {2, 3};
   out.first = out.last = 0;
   out.code.clear();
   const auto rules = rules_for(country);
   if (rules.empty()) return;
   for (std::size_t end = last; end > first; --end) {
     const auto& token = tokens[end - 1];
-    if (!token.has_digit() && token.size() != kLastLetters) continue;
+    if (!token.has_digit() && token.size() != kLastLetters[0] && token.size() != kLastLetters[1])
+      continue;
     for (const Rule* rule : rules) {
       for (std::size_t length = std::min(kLongest, end - first); length >= 1; --length) {
         const std::size_t begin = end - length;

@@ -28,17 +28,63 @@ bool starts_with_digit(std::string_view text) {
 
 /// The number of an ordinal: 3e, 3eme, 2nd, 4º.
 std::string_view number_of(std::string_view ordinal) {
-  constexpr std::array<std::string_view, 10> kEndings{
-      "e", "eme", "er", "ere", "nd", "rd", "th", "st", "º", "o"};
+  constexpr std::array<std::string_view, 23> kEndings{
+      "e",  "eme", "ème", "er", "ere", "ère", "nd", "rd", "th", "st", "º", "o",
+      "ro", "do",  "to",  "vo", "mo",  "no",  "ra", "da", "ta", "va", "ª"};
   const auto digits = std::min(ordinal.find_first_not_of("0123456789"), ordinal.size());
   const auto ending = ordinal.substr(digits);
   const bool is_ordinal = ending.empty() || std::ranges::find(kEndings, ending) != kEndings.end();
   return is_ordinal ? ordinal.substr(0, digits) : ordinal;
 }
 
+/// 4th, 1er: no house number.
+bool is_ordinal(std::string_view text) {
+  constexpr std::array<std::string_view, 6> kEndings{"st", "nd", "rd", "th", "eme", "er"};
+  const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  return digits > 0 && std::ranges::find(kEndings, text.substr(digits)) != kEndings.end();
+}
+
 /// Han, Kana or Hangul, in a text of a country that writes them.
 bool has_cjk(std::string_view text) {
-  return std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) >= 0xE3; });
+  return std::ranges::any_of(text, [](char c) {
+    return static_cast<unsigned char>(c) >= 0xE3 && static_cast<unsigned char>(c) <= 0xF0;
+  });
+}
+
+bool ends_in_cjk(std::string_view text) {
+  std::size_t at = text.size();
+  while (at > 0 && (static_cast<unsigned char>(text[at - 1]) & 0xC0U) == 0x80U) --at;
+  return at > 0 && has_cjk(text.substr(at - 1, 1));
+}
+
+/// Where the districts end that open a text in Han: behind the first 市, 區 or the like.
+std::size_t district_end(std::string_view text) {
+  constexpr std::size_t kCharacter = 3;
+  constexpr std::array<std::string_view, 8> kDistricts{
+      "市", "区", "區", "县", "縣", "町", "村", "郡"};
+  for (std::size_t at = kCharacter; at + kCharacter <= text.size(); ++at) {
+    const auto here = text.substr(at, kCharacter);
+    if (std::ranges::find(kDistricts, here) == kDistricts.end()) continue;
+    const bool doubled = text.substr(at + kCharacter).starts_with(here);  // 四日市市
+    return at + (doubled ? 2 : 1) * kCharacter;
+  }
+  return 0;
+}
+
+/// Where the districts end that open a text in Hangul: behind the last of the words in 도, 시, 군,
+/// 구.
+std::size_t korean_district_end(std::string_view text) {
+  constexpr std::array<std::string_view, 4> kDistricts{"도", "시", "군", "구"};
+  std::size_t end = 0;
+  while (end < text.size()) {
+    const std::size_t begin = end == 0 ? 0 : end + 1;
+    const auto word = text.substr(begin, text.find(' ', begin) - begin);
+    const bool is_district =
+        std::ranges::any_of(kDistricts, [word](auto ending) { return word.ends_with(ending); });
+    if (!is_district) break;
+    end = begin + word.size();
+  }
+  return end;
 }
 
 /// One letter of any script.
@@ -70,24 +116,36 @@ void WorldGrammar::split(Range range, std::vector<Range>& segments) const {
 
 // --- the parts ---------------------------------------------------------------------------------
 
-/// A state stands last, as a field of its own or behind the town.
-void WorldGrammar::take_admin(std::vector<Range>& segments,
-                              std::size_t town,
-                              Canonical& out) const {
-  if (rules_->admins.empty() || segments.size() < 2) return;
-  Range& last = segments.back();
-  const auto found = book_->before(WordKind::admin, text_, last.first, last.last);
-  if (!found) return;
-  const bool whole = found.count == last.size();
-  if (whole && (segments.size() < 3 || segments.size() - 1 == town)) return;  // it is the town
-  out.admin = found.code;
-  last.last -= found.count;
-  if (whole) segments.pop_back();
+/// A floor whose number stands before its word: `12/F`, `12th Floor`, `3e étage`.
+WordBook::Found WorldGrammar::storey(std::size_t i,
+                                     std::size_t last,
+                                     std::string_view& number) const {
+  const auto text = tokens_->view(i);
+  const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  if (digits == 0) return {};
+  auto rest = text.substr(digits);
+  number = text.substr(0, digits);
+  if (rest.empty() || number_of(text) == number) {
+    auto word = book_->at(WordKind::storey, text_, i + 1, last);
+    if (word && !(*tokens_)[i + 1].after_break) {
+      ++word.count;
+      return word;
+    }
+  }
+  if (rest.starts_with('/')) rest.remove_prefix(1);
+  return rest.empty() ? WordBook::Found{} : book_->word(WordKind::storey, rest);
 }
 
 std::size_t WorldGrammar::leading_units(Range range, std::string& out) const {
+  constexpr int kMost = 8;  // an address has no more
   std::size_t i = range.first;
-  while (i < range.last) {
+  for (int count = 0; i < range.last && count < kMost; ++count) {
+    std::string_view number;
+    if (const auto floor = storey(i, range.last, number)) {
+      append_unit(floor.code, number, out);
+      i += floor.count;
+      continue;
+    }
     if (const auto alone = book_->at(WordKind::alone, text_, i, range.last)) {
       append_unit(alone.code, {}, out);
       i += alone.count;
@@ -96,6 +154,10 @@ std::size_t WorldGrammar::leading_units(Range range, std::string& out) const {
     auto word = book_->at(WordKind::unit, text_, i, range.last);
     if (!word && tokens_->view(i) == "#" && !book_->at(WordKind::mark, text_, i, i + 1))
       word = {"unit", 1};
+    if (!word && glued_unit(i, out)) {
+      ++i;
+      continue;
+    }
     if (!word) break;
     std::size_t id = i + word.count;
     if (const auto mark =
@@ -120,6 +182,18 @@ std::size_t WorldGrammar::leading_units(Range range, std::string& out) const {
   return i;
 }
 
+/// `U3`, `L6`, where a slash after the unit is usual and so are its short forms.
+bool WorldGrammar::glued_unit(std::size_t i, std::string& out) const {
+  const auto text = tokens_->view(i);
+  const auto digit = text.find_first_of("0123456789");
+  if (rules_->slash != CountryRules::Slash::unit_first || digit == 0 || digit == text.npos ||
+      text.find('/') != text.npos)
+    return false;
+  const auto word = book_->word(WordKind::unit, text.substr(0, digit));
+  if (word) append_unit(word.code, text.substr(digit), out);
+  return word.count > 0;
+}
+
 bool WorldGrammar::units(Range range, std::string& out) const {
   if (range.empty()) return false;
   std::string found;
@@ -136,18 +210,35 @@ bool WorldGrammar::units(Range range, std::string& out) const {
   return true;
 }
 
-bool WorldGrammar::box(Range range, std::string& out) const {
+/// The box that opens the range, and where it ends; `range.first` when there is none.
+std::size_t WorldGrammar::box(Range range, std::string& out) const {
+  constexpr std::size_t kLongestLetters = 3;  // P.O. Box KS 2210
   const auto word = book_->at(WordKind::box, text_, range.first, range.last);
-  if (!word) return false;
-  std::size_t id = range.first + word.count;
-  if (id < range.last && (tokens_->view(id) == "#" || tokens_->view(id) == "no")) ++id;
-  if (id >= range.last) return false;
-  for (std::size_t i = id; i < range.last; ++i)
-    if (!(*tokens_)[i].has_digit()) return false;
+  if (!word) return range.first;
+  std::size_t i = range.first + word.count;
+  if (const auto mark = book_->at(WordKind::mark, text_, i, range.last)) i += mark.count;
+  if (i < range.last && tokens_->view(i) == "#") ++i;
+  std::string id;
+  if (i + 1 < range.last && (*tokens_)[i].kind == Token::letters &&
+      (*tokens_)[i].size() <= kLongestLetters && (*tokens_)[i + 1].is_number())
+    id = tokens_->view(i++);
+  for (; i < range.last; ++i) {
+    auto text = tokens_->view(i);
+    const bool is_dash = text == "-" && i + 1 < range.last && (*tokens_)[i + 1].has_digit();
+    if (!is_dash && !(*tokens_)[i].has_digit()) break;
+    const bool is_apart = !id.empty() && !is_dash && id.back() != '-' && starts_with_digit(text) &&
+                          id.find_first_of("0123456789") != id.npos;
+    if (is_apart) id += ' ';
+    id += text;
+  }
+  // N-4820 is N4820.
+  const auto digit = id.find_first_of("0123456789");
+  if (digit == id.npos) return range.first;
+  if (digit > 1 && id[digit - 1] == '-') id.erase(digit - 1, 1);
   out = word.code;
   out += ':';
-  out += tokens_->view(id, range.last);
-  return true;
+  out += id;
+  return i;
 }
 
 /// `2º A`, `3 izq`, `2 th`, `B`: what stands behind a house number without a word for what it is.
@@ -196,6 +287,18 @@ bool WorldGrammar::opens_no_name(std::size_t i, std::size_t last) const {
          !book_->at(WordKind::last, text_, i + 1, i + 2);
 }
 
+/// A street type and its number, and nothing else: `Road 11`, `Street No. 7`.
+bool WorldGrammar::is_numbered_road(Range range) const {
+  auto type = book_->at(WordKind::front, text_, range.first, range.last);
+  if (!type && rules_->house != CountryRules::House::behind)
+    type = book_->at(WordKind::last, text_, range.first, range.last);
+  std::size_t i = range.first + type.count;
+  if (!type || i >= range.last) return false;
+  if (rules_->house != CountryRules::House::behind)
+    if (const auto mark = book_->at(WordKind::mark, text_, i, range.last)) i += mark.count;
+  return i + 1 == range.last && starts_with_digit(tokens_->view(i));
+}
+
 /// A house number that begins at `i`, its mark before it.
 bool WorldGrammar::house_at(std::size_t i, std::size_t last, House& house) const {
   house.range.first = i;
@@ -203,7 +306,13 @@ bool WorldGrammar::house_at(std::size_t i, std::size_t last, House& house) const
   if (i >= last) return false;
   if (const auto mark = book_->at(WordKind::mark, text_, i, last)) i += mark.count;
   if (i < last && tokens_->view(i) == "#") ++i;
-  if (i >= last || !starts_with_digit(tokens_->view(i))) return false;
+  if (i >= last) return false;
+  if (const auto none = book_->at(WordKind::no_number, text_, i, last)) {
+    house.text = none.code;
+    house.range.last = i + none.count;
+    return true;
+  }
+  if (!starts_with_digit(tokens_->view(i))) return false;
   house.text = tokens_->view(i);
   ++i;
   while (i < last && !(*tokens_)[i].after_break) {
@@ -234,8 +343,12 @@ bool WorldGrammar::house_at(std::size_t i, std::size_t last, House& house) const
 }
 
 bool WorldGrammar::house_in_front(Range range, House& house) const {
-  return house_at(range.first, range.last, house) && house.range.last < range.last &&
-         !(*tokens_)[house.range.last].has_digit();
+  const auto first = tokens_->view(range.first);
+  if (is_ordinal(first) || !house_at(range.first, range.last, house) ||
+      house.range.last >= range.last)
+    return false;
+  const auto next = tokens_->view(house.range.last);
+  return !(*tokens_)[house.range.last].has_digit() || is_ordinal(next);
 }
 
 /// The number behind the name of the road. A number that belongs to the name is not it: `17. Juni`,
@@ -249,16 +362,18 @@ bool WorldGrammar::house_behind(Range range, House& house) const {
       end = i;
       break;
     }
+  std::size_t last_number = end;  // one past it
+  while (last_number > range.first && !starts_with_digit(tokens_->view(last_number - 1)))
+    --last_number;
+  const auto type = book_->at(WordKind::front, text_, range.first, range.last);
   for (std::size_t i = range.first + 1; i < end; ++i) {
     if (!house_at(i, end, house)) continue;
     const std::size_t behind = house.range.last;
     const bool is_marked = !starts_with_digit(tokens_->view(i));
-    bool more = false;
-    for (std::size_t k = behind; k < end; ++k) more = more || starts_with_digit(tokens_->view(k));
+    const bool more = behind < last_number;
     const bool is_ordinal =
         (*tokens_)[behind - 1].dotted && behind < end && (*tokens_)[behind].size() > 2;
-    const bool is_name =
-        i == range.first + 1 && book_->at(WordKind::front, text_, range.first, range.last);
+    const bool is_name = type && i == range.first + type.count;
     if (!is_marked && (is_ordinal || (is_name && more))) {
       i = behind - 1;
       continue;
@@ -293,6 +408,11 @@ bool WorldGrammar::find_house(Range range, House& house) const {
   const bool is_marked = book_->at(WordKind::mark, text_, range.first, range.last).count > 0;
   if (is_marked && house_in_front(range, house)) return true;
   if (rules_->house == CountryRules::House::front) return house_in_front(range, house);
+  // 12 rue Lepic
+  const bool is_front = rules_->house == CountryRules::House::either && range.size() > 1 &&
+                        starts_with_digit(tokens_->view(range.first)) &&
+                        book_->at(WordKind::front, text_, range.first + 1, range.last);
+  if (is_front && house_in_front(range, house)) return true;
   if (house_behind(range, house)) return true;
   return rules_->house == CountryRules::House::either && house_in_front(range, house);
 }
@@ -358,10 +478,30 @@ void WorldGrammar::road(Range range, std::string& out) const {
     }
     return;
   }
-  const auto last = book_->before(WordKind::last, text_, range.first, range.last);
-  if (last && last.count < range.size()) {
-    name({range.first, range.last - last.count}, out);
+  // What may stand behind the type: Church Street East, Bukit Timah Avenue 3, Street No. 7.
+  Range named = range;
+  std::string_view behind;
+  if (const auto word = book_->before(WordKind::behind, text_, range.first, range.last)) {
+    behind = word.code;
+    named.last -= word.count;
+  } else if (range.size() > 1 && starts_with_digit(tokens_->view(range.last - 1)) &&
+             rules_->house != CountryRules::House::behind) {
+    behind = tokens_->view(--named.last);
+    const auto mark = book_->before(WordKind::mark, text_, range.first, named.last);
+    if (mark && mark.count < named.size()) named.last -= mark.count;
+  }
+  const bool is_number = !behind.empty() && starts_with_digit(behind);
+  auto last = book_->before(WordKind::last, text_, named.first, named.last);
+  const bool has_name = last.count < named.size();
+  if (!last || !(has_name || is_number)) {
+    named = range;
+    behind = {};
+    last = book_->before(WordKind::last, text_, named.first, named.last);
+  }
+  if (last && (last.count < named.size() || !behind.empty())) {
+    name({named.first, named.last - last.count}, out);
     append_word(last.code, out);
+    append_word(behind, out);
     return;
   }
   name(range, out);
@@ -371,182 +511,377 @@ void WorldGrammar::road(Range range, std::string& out) const {
   out += tail.code;
 }
 
-// --- a whole address -----------------------------------------------------------------------------
+// --- a whole address, step by step
+// ---------------------------------------------------------------
 
 bool WorldGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
+  constexpr std::size_t kMostTokens = 64;  // what is longer is no address, and would take its time
+  if (text.size() > kMostTokens) return false;
   begin(tokens, out.country);
-  if (rules_->countries.starts_with("CN") && has_cjk(tokens.view(text.first, text.last)))
-    return false;
+  take_own_country(text);
   find_postcode(tokens, text.first, text.last, country_, postcode_);
-  segments_.clear();
-  const bool coded = postcode_.found();
-  split({text.first, coded ? postcode_.first : text.last}, segments_);
-  std::size_t town = segments_.size();  // index of the segment behind the postcode
-  if (coded) {
-    out.postcode = postcode_.code;
-    split({postcode_.last, text.last}, segments_);
-  }
-  const bool has_town_behind = coded && town < segments_.size();
-  if (!has_town_behind) town = SIZE_MAX;
-  take_admin(segments_, town, out);
-  if (segments_.empty()) return false;
-  // England and its like stand behind the town, and are no country of their own here.
-  if (segments_.size() > 2 && country_ == Country('G', 'B') &&
-      !nation_of_the_uk(tokens.view(segments_.back().first, segments_.back().last)).empty()) {
-    out.extra = tokens.view(segments_.back().first, segments_.back().last);
-    segments_.pop_back();
-  }
-  const bool has_boundary = segments_.size() > 1 || has_town_behind;
-
-  std::vector<bool> spent(segments_.size());
-  for (std::size_t s = 0; s < segments_.size(); ++s)
-    if (s != town && out.box.empty() && box(segments_[s], out.box)) spent[s] = true;
-
-  // Where the street stands: at the first house number.
-  House house;
-  std::size_t street = SIZE_MAX;
-  std::string lead;
-  Range road_range, tail;
-  // `1117 Budapest, Kis utca 31` has the street behind the town.
-  const std::size_t streets = town == 0 ? segments_.size() : std::min(town, segments_.size());
-  std::size_t used = 0;  // segments up to here are spent
-  for (std::size_t s = town == 0 ? 1 : 0; s < streets && street == SIZE_MAX; ++s) {
-    if (spent[s]) continue;
-    Range range = segments_[s];
-    std::string found;
-    const std::size_t behind_units = leading_units(range, found);
-    if (behind_units == range.last) continue;
-    range.first = behind_units;
-    const auto first = tokens.view(range.first);
-    const auto slash = first.find('/');
-    if (rules_->slash == CountryRules::Slash::unit_first && behind_units == segments_[s].first &&
-        slash != std::string_view::npos && starts_with_digit(first) && range.size() > 1 &&
-        !tokens[range.first + 1].has_digit() && first.find('/', slash + 1) == first.npos) {
-      append_unit("unit", first.substr(0, slash), lead);
-      house.text = first.substr(slash + 1);
-      road_range = {range.first + 1, range.last};
-      street = s;
-    } else if (house_at(range.first, range.last, house) && house.range.last == range.last &&
-               s + 1 < streets && rules_->house != CountryRules::House::behind &&
-               !tokens[segments_[s + 1].first].has_digit()) {  // 9 bis, rue des Lilas
-      road_range = segments_[s + 1];
-      spent[s + 1] = true;
-      street = s;
-    } else if (find_house(range, house)) {
-      const bool in_front = house.range.first == range.first;
-      if (in_front) {
-        road_range = {house.range.last, range.last};
-        tail = {trailing_units(road_range), range.last};
-        road_range.last = tail.first;
-      } else {
-        road_range = {range.first, house.range.first};
-        tail = {house.range.last, range.last};
-      }
-      street = s;
-    } else if (s + 1 < streets && rules_->house != CountryRules::House::front &&
-               house_at(segments_[s + 1].first, segments_[s + 1].last, house) &&
-               (house.range.last == segments_[s + 1].last ||
-                is_door({house.range.last, segments_[s + 1].last}) ||
-                book_->at(WordKind::unit, text_, house.range.last, segments_[s + 1].last))) {
-      road_range = range;  // Calle Olivo, 7
-      tail = {house.range.last, segments_[s + 1].last};
-      spent[s + 1] = true;
-      street = s;
-    } else {
-      continue;
+  if (rules_->script == CountryRules::Script::unspaced ||
+      rules_->script == CountryRules::Script::spaced) {
+    const bool own =
+        has_cjk(tokens.view(text.first, postcode_.found() ? postcode_.first : text.last)) ||
+        (postcode_.found() && has_cjk(tokens.view(postcode_.last, text.last)));
+    if (own) {
+      in_own_script(text, out);
+      return true;
     }
-    if (!found.empty()) append_unit(found, {}, lead);
-    spent[s] = true;
-    used = s;
   }
-
-  std::vector<Range> others;
-  if (street == SIZE_MAX) {
-    house = {};
-    if (!out.box.empty()) {
-      out.mode = Mode::parsed;
-    } else {
-      std::size_t first = town == 0 ? 1 : 0;
-      while (first < streets && units(segments_[first], lead)) spent[first++] = true;
-      if (!has_boundary || first >= streets) return false;
-      road_range = segments_[first];
-      spent[first] = true;
-      used = first;
-      out.mode = Mode::road_only;
-    }
-  } else {
+  if (!find_segments(text, out)) return false;
+  take_boxes(out);
+  Street street;
+  if (find_street(street)) {
+    out.mode = street.house.text.empty() ? Mode::road_only : Mode::parsed;
+    if (!has_boundary_ && !cut_off_town(street)) return false;
+  } else if (!out.box.empty()) {
     out.mode = Mode::parsed;
-  }
-
-  if (street != SIZE_MAX && !has_boundary) {
-    // One segment: the town begins behind the number or behind the one street type.
-    if (!tail.empty() && house.range.first > road_range.first) {
-      tail.first = leading_units(tail, lead);
-      if (!tail.empty()) others.push_back(tail);
-      tail = {};
-    } else if (rules_->house != CountryRules::House::behind) {
-      const std::size_t end = road_end_by_type(road_range);
-      if (end == road_range.first) return false;
-      if (end < road_range.last) others.push_back({end, road_range.last});
-      road_range.last = end;
-    }
-  } else if (street != SIZE_MAX && segments_.size() == 1 && coded && !has_town_behind &&
-             rules_->house == CountryRules::House::front) {
+  } else if (has_boundary_ && find_road(street)) {
+    out.mode = Mode::road_only;
+  } else {
     return false;
   }
-  quarter(road_range, out.extra);
-  road(road_range, out.road);
-  out.unit = lead;
-  door(tail, out.unit);
-  std::size_t seen_behind = 0;
-  for (std::size_t s = 0; s < segments_.size(); ++s) {
-    if (spent[s]) continue;
-    const Range range = segments_[s];
-    if (s != town && units(range, out.unit)) continue;
-    if (s != town && street != SIZE_MAX && s > used && seen_behind == 0 && is_door(range)) {
-      door(range, out.unit);
-      continue;
-    }
-    if (s > used) ++seen_behind;
-    others.push_back(range);
+  put_street(street, out);
+  put_rest(street, out);
+  return true;
+}
+
+/// `…, L-4210 Esch-sur-Alzette, Luxembourg`: where a town is called like its country, the name says
+/// nothing more only behind another town and its code.
+void WorldGrammar::take_own_country(Range& text) {
+  std::size_t segment = text.last;
+  while (segment > text.first && !(*tokens_)[segment - 1].after_break) --segment;
+  if (segment <= text.first + 1) return;
+  --segment;
+  if (country_named(tokens_->view(segment, text.last)) != country_) return;
+  std::size_t before = segment - 1;
+  while (before > text.first && !(*tokens_)[before].after_break) --before;
+  const auto region = book_->before(WordKind::admin, text_, before, segment);
+  bool says_no_more = region.count == segment - before && before > text.first;
+  if (!says_no_more) {
+    find_postcode(*tokens_, text.first, segment, country_, postcode_);
+    says_no_more = postcode_.found() && (rules_->town == CountryRules::Town::behind_postcode
+                                             ? postcode_.last < segment
+                                             : !(*tokens_)[postcode_.first].after_break);
   }
-  if (street != SIZE_MAX) put_house(house.text, out);
-  const std::size_t locality = [&] {
-    if (has_town_behind)
-      for (std::size_t i = 0; i < others.size(); ++i)
-        if (others[i].first == segments_[town].first) return i;
-    return others.empty() ? SIZE_MAX : others.size() - 1;
-  }();
-  for (std::size_t i = 0; i < others.size(); ++i) {
-    std::string segment;
-    if (i == locality) {
-      town_name(others[i], out.locality);
-      // A county is no town, where one stands before it.
-      if (i > 0 && out.admin.empty() && out.locality.starts_with("county ")) {
-        out.admin = std::exchange(out.locality, {});
-        town_name(others[i - 1], out.locality);
-        out.extra.clear();
-        for (std::size_t k = 0; k + 1 < i; ++k) {
-          segment.clear();
-          road(others[k], segment);
-          append_segment(out.extra, segment);
-        }
-      }
-    } else {
-      road(others[i], segment);
-      append_segment(out.extra, segment);
+  if (says_no_more) text.last = segment;
+}
+
+/// The fields that commas and the postcode mark, without the state at their end. False: none.
+bool WorldGrammar::find_segments(Range text, Canonical& out) {
+  segments_.clear();
+  town_ = kNone;
+  if (postcode_.found()) {
+    out.postcode = postcode_.code;
+    split({text.first, postcode_.first}, segments_);
+    const std::size_t behind = segments_.size();
+    split({postcode_.last, text.last}, segments_);
+    if (behind < segments_.size()) town_ = behind;
+  } else {
+    split(text, segments_);
+  }
+  take_admin(out);
+  // England and its like stand behind the town, and are no country of their own here.
+  if (country_ == Country('G', 'B') && segments_.size() > 2) {
+    const auto last = tokens_->view(segments_.back().first, segments_.back().last);
+    if (!nation_of_the_uk(last).empty()) {
+      out.extra = last;
+      segments_.pop_back();
     }
+  }
+  has_boundary_ = segments_.size() > 1 || town_ != kNone;
+  spent_.assign(segments_.size(), false);
+  return !segments_.empty();
+}
+
+/// A state stands last: as a segment of its own, or behind the town in one with it.
+void WorldGrammar::take_admin(Canonical& out) {
+  if (rules_->admins.empty() || segments_.empty()) return;
+  Range& last = segments_.back();
+  const bool behind_town = town_ != kNone && segments_.size() - 1 > town_;
+  auto found = book_->before(WordKind::admin, text_, last.first, last.last);
+  // Behind the town a name is the state's, be it a town's as well.
+  if (!found && behind_town) {
+    found = book_->at(WordKind::state, text_, last.first, last.last);
+    if (found.count != last.size()) found = {};
+  }
+  if (!found) return;
+  const bool whole = found.count == last.size();
+  if (whole && !behind_town && (segments_.size() < 3 || town_ != kNone)) return;  // it is the town
+  if (segments_.size() == 1) {
+    // Without commas a code is certain before the postcode.
+    constexpr std::size_t kLongestCode = 3;
+    const bool is_code = found.count == 1 && (*tokens_)[last.last - 1].size() <= kLongestCode;
+    if (!postcode_.found() || !is_code || last.size() < 4) return;
+  }
+  out.admin = found.code;
+  last.last -= found.count;
+  if (whole) segments_.pop_back();
+}
+
+void WorldGrammar::take_boxes(Canonical& out) {
+  for (std::size_t s = 0; s < segments_.size() && out.box.empty(); ++s) {
+    if (s == town_) continue;
+    const std::size_t end = box(segments_[s], out.box);
+    if (end == segments_[s].last)
+      spent_[s] = true;
+    else if (end > segments_[s].first)
+      segments_[s].first = end;  // Postboks 88 Sentrum
+  }
+}
+
+/// The segment of the house number, which is the street's too or stands beside it.
+bool WorldGrammar::find_street(Street& street) {
+  // `1117 Budapest, Kis utca 31` has the street behind the town.
+  const std::size_t first = town_ == 0 ? 1 : 0;
+  const std::size_t last = town_ == 0 ? segments_.size() : std::min(town_, segments_.size());
+  for (std::size_t s = first; s < last; ++s) {
+    if (spent_[s]) continue;
+    street.units.clear();
+    Range range = segments_[s];
+    range.first = leading_units(range, street.units);
+    if (range.empty()) continue;
+    const bool has_next = s + 1 < last && !spent_[s + 1];
+    const Range next = has_next ? segments_[s + 1] : Range{};
+    const bool found = unit_and_house(range, street) ||
+                       (has_next && house_before_road(range, next, street)) ||
+                       numbered_street(range, next, street) || house_and_road(range, street) ||
+                       (has_next && house_behind_road(range, next, street));
+    if (!found) continue;
+    street.segment = s;
+    spent_[s] = true;
+    if (has_next && (street.road.first == next.first || street.house.range.first == next.first))
+      spent_[s + 1] = true;
+    return true;
+  }
+  street = {};
+  return false;
+}
+
+/// `5/12 Kelp St`, `Unit 5/12 Kelp St`, where the slash parts the unit from the number.
+bool WorldGrammar::unit_and_house(Range range, Street& street) const {
+  if (rules_->slash != CountryRules::Slash::unit_first) return false;
+  auto word = book_->at(WordKind::unit, text_, range.first, range.last);
+  std::size_t i = range.first + word.count;
+  if (!word) word.code = "unit";
+  if (i + 1 >= range.last || (*tokens_)[i + 1].has_digit()) return false;
+  const auto text = tokens_->view(i);
+  const auto slash = text.find('/');
+  if (slash == text.npos || !starts_with_digit(text) || text.find('/', slash + 1) != text.npos)
+    return false;
+  append_unit(word.code, text.substr(0, slash), street.units);
+  street.house.text = text.substr(slash + 1);
+  street.house.range = {i, ++i};
+  street.road = {i, range.last};
+  return true;
+}
+
+/// `9 bis, rue des Lilas`
+bool WorldGrammar::house_before_road(Range range, Range next, Street& street) const {
+  const auto name = tokens_->view(next.first);
+  if (rules_->house == CountryRules::House::behind ||
+      (starts_with_digit(name) && !is_ordinal(name)) ||
+      !house_at(range.first, range.last, street.house) || street.house.range.last != range.last)
+    return false;
+  street.road = next;
+  return true;
+}
+
+/// `Road 11`, `Calle 50`: the number is the street's name. The house may stand in the next segment.
+bool WorldGrammar::numbered_street(Range range, Range next, Street& street) const {
+  Range road = range;
+  road.last = trailing_units(range);
+  if (!is_numbered_road(road)) return false;
+  street.road = road;
+  street.tail = {road.last, range.last};
+  street.house = {};
+  const bool is_house = !next.empty() && street.tail.empty() &&
+                        (book_->at(WordKind::mark, text_, next.first, next.last) ||
+                         rules_->house == CountryRules::House::behind) &&
+                        house_at(next.first, next.last, street.house) &&
+                        street.house.range.last == next.last;
+  if (!is_house) street.house = {};
+  street.house.range.first = is_house ? next.first : kNone;
+  return true;
+}
+
+bool WorldGrammar::house_and_road(Range range, Street& street) const {
+  if (!find_house(range, street.house)) return false;
+  if (street.house.range.first == range.first) {
+    street.road = {street.house.range.last, range.last};
+    street.tail = {trailing_units(street.road), range.last};
+    street.road.last = street.tail.first;
+  } else {
+    street.road = {range.first, street.house.range.first};
+    street.tail = {street.house.range.last, range.last};
   }
   return true;
 }
 
+/// `Calle Olivo, 7`
+bool WorldGrammar::house_behind_road(Range range, Range next, Street& street) const {
+  if (rules_->house == CountryRules::House::front || !house_at(next.first, next.last, street.house))
+    return false;
+  const Range behind{street.house.range.last, next.last};
+  if (!behind.empty() && !is_door(behind) &&
+      !book_->at(WordKind::unit, text_, behind.first, behind.last))
+    return false;
+  street.road = range;
+  street.tail = behind;
+  return true;
+}
+
+/// A street without a number: the first segment that is no unit.
+bool WorldGrammar::find_road(Street& street) {
+  const std::size_t first = town_ == 0 ? 1 : 0;
+  const std::size_t last = town_ == 0 ? segments_.size() : std::min(town_, segments_.size());
+  std::size_t s = first;
+  while (s < last && units(segments_[s], street.units)) spent_[s++] = true;
+  if (s == last) return false;
+  street.road = segments_[s];
+  street.road.first = leading_units(street.road, street.units);
+  street.tail = {trailing_units(street.road), street.road.last};
+  street.road.last = street.tail.first;
+  street.segment = s;
+  spent_[s] = true;
+  return true;
+}
+
+/// One segment holds all: the town begins behind the number, or behind the one street type.
+bool WorldGrammar::cut_off_town(Street& street) {
+  Range town;
+  if (!street.tail.empty() && street.house.range.first > street.road.first) {
+    town = {leading_units(street.tail, street.units), street.tail.last};
+    street.tail = {};
+  } else if (rules_->house != CountryRules::House::behind) {
+    const std::size_t end = road_end_by_type(street.road);
+    if (end == street.road.first) return false;
+    town = {end, street.road.last};
+    street.road.last = end;
+  }
+  if (town.empty()) return true;
+  segments_.push_back(town);
+  spent_.push_back(false);
+  return true;
+}
+
+void WorldGrammar::put_street(const Street& street, Canonical& out) const {
+  Range name = street.road;
+  quarter(name, out.extra);
+  road(name, out.road);
+  out.unit = street.units;
+  door(street.tail, out.unit);
+}
+
+/// Units, the town and what else there is.
+void WorldGrammar::put_rest(const Street& street, Canonical& out) const {
+  std::vector<Range> others;
+  bool beside_street = street.segment != kNone && !street.house.text.empty();
+  std::size_t town = kNone;
+  for (std::size_t s = 0; s < segments_.size(); ++s) {
+    if (spent_[s]) continue;
+    const Range range = segments_[s];
+    if (s != town_ && units(range, out.unit)) continue;
+    const bool is_behind = street.segment != kNone && s > street.segment;
+    if (s != town_ && beside_street && is_behind && is_door(range)) {
+      door(range, out.unit);
+      continue;
+    }
+    if (is_behind) beside_street = false;
+    if (s == town_) town = others.size();
+    others.push_back(range);
+  }
+  put_house(street.house.text, out);
+  if (town == kNone && !others.empty()) town = others.size() - 1;
+  if (town != kNone) town_name(others[town], out.locality);
+  // A county is no town, where one stands before it.
+  if (town != kNone && town > 0 && out.admin.empty() && out.locality.starts_with("county ")) {
+    out.admin = std::exchange(out.locality, {});
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(town--));
+    town_name(others[town], out.locality);
+  }
+  for (std::size_t i = 0; i < others.size(); ++i)
+    if (i != town) add_extra(others[i], out.extra);
+}
+
+void WorldGrammar::add_extra(Range range, std::string& out) const {
+  for (std::size_t i = range.first; i < range.last;) {
+    std::size_t end = i + 1;
+    while (end < range.last && !(*tokens_)[end].after_break) ++end;
+    std::string segment;
+    road({i, end}, segment);
+    append_segment(out, segment);
+    i = end;
+  }
+}
+
+/// Han and Hangul are written from the large to the small without a mark between, so a text is
+/// taken in that order whole. The districts in front are the locality.
+void WorldGrammar::in_own_script(Range text, Canonical& out) const {
+  const bool spaced = rules_->script == CountryRules::Script::spaced;
+  std::string line;
+  bool has_number = false;
+  const auto add = [&](Range range) {
+    for (std::size_t i = range.first; i < range.last; ++i) {
+      const auto word = tokens_->view(i);
+      has_number = has_number || (*tokens_)[i].has_digit();
+      const bool joins =
+          !spaced && !line.empty() && ends_in_cjk(line) && has_cjk(word.substr(0, 1));
+      if (!line.empty() && !joins) line += ' ';
+      line += word;
+    }
+  };
+  if (postcode_.found()) {
+    out.postcode = postcode_.code;
+    add({text.first, postcode_.first});
+    add({postcode_.last, text.last});
+  } else {
+    add(text);
+  }
+  const std::size_t end = spaced ? korean_district_end(line) : district_end(line);
+  out.locality = line.substr(0, end);
+  out.road = line.substr(std::min(line.size(), line.find_first_not_of(' ', end)));
+  out.mode = has_number ? Mode::parsed : Mode::road_only;
+}
+
 void WorldGrammar::fields(const Tokens& tokens, const Parts& parts, Canonical& out) {
   begin(tokens, out.country);
-  House house;
+  Street street;
+  // What stands behind the first comma of a road are districts.
   Range line = parts.road.empty() ? parts.text : parts.road;
-  if (!parts.road.empty() && !parts.text.empty()) append_flat(tokens, parts.text, out.extra);
+  Range districts;
+  segments_.clear();
+  split(line, segments_);
+  std::size_t s = 0;
+  std::string lead;
+  if (parts.house_number.empty()) {
+    while (s + 1 < segments_.size() && units(segments_[s], lead)) ++s;
+    Range number = segments_.empty() ? Range{} : segments_[s];
+    // 12, High Street
+    if (s + 1 < segments_.size() && house_at(number.first, number.last, street.house) &&
+        street.house.range.last == number.last)
+      number.last = segments_[++s].last;
+    // Calle Olivo, 7
+    else if (s + 1 < segments_.size() && rules_->house != CountryRules::House::front &&
+             !find_house(number, street.house) &&
+             house_at(segments_[s + 1].first, segments_[s + 1].last, street.house))
+      number.last = segments_[++s].last;
+    street.house = {};
+    line = number;
+  } else if (!segments_.empty()) {
+    line = segments_[0];
+  }
+  if (s + 1 < segments_.size()) districts = {segments_[s + 1].first, segments_.back().last};
+  out.unit = lead;
   Range tail;
-  if (parts.house_number.empty() && !line.empty() && box(line, out.box)) {
+  House& house = street.house;
+  const std::size_t behind_box =
+      parts.house_number.empty() && !line.empty() ? box(line, out.box) : line.first;
+  if (!out.box.empty()) {
+    districts.last = std::max(districts.last, line.last);
+    districts.first = behind_box;
     line = {};
   } else if (!parts.house_number.empty()) {
     const Range range = parts.house_number;
@@ -559,13 +894,15 @@ void WorldGrammar::fields(const Tokens& tokens, const Parts& parts, Canonical& o
       append_flat(tokens, {range.first + 1, range.last}, out.house);
     } else if (house_at(range.first, range.last, house)) {
       tail = {house.range.last, range.last};
-    } else {
+    } else if (!units(range, out.unit)) {
       append_flat(tokens, range, out.house);
     }
   } else if (!line.empty()) {
-    const std::size_t behind_units = leading_units(line, out.unit);
-    line.first = behind_units;
-    if (!line.empty() && find_house(line, house)) {
+    line.first = leading_units(line, out.unit);
+    if (unit_and_house(line, street)) {
+      if (!street.units.empty()) append_unit(street.units, {}, out.unit);
+      line = street.road;
+    } else if (!line.empty() && !is_numbered_road(line) && find_house(line, house)) {
       if (house.range.first == line.first) {
         line.first = house.range.last;
         tail = {trailing_units(line), line.last};
@@ -579,42 +916,75 @@ void WorldGrammar::fields(const Tokens& tokens, const Parts& parts, Canonical& o
   quarter(line, out.extra);
   road(line, out.road);
   door(tail, out.unit);
-  const bool is_flat = rules_->slash == CountryRules::Slash::unit_last && parts.unit.size() == 1 &&
-                       tokens[parts.unit.first].is_number();
-  if (is_flat)
+  const bool is_number = parts.unit.size() == 1 && tokens[parts.unit.first].has_digit() &&
+                         starts_with_digit(tokens.view(parts.unit.first));
+  if (is_number && rules_->slash == CountryRules::Slash::unit_last)
     append_unit("m", tokens.view(parts.unit.first), out.unit);
+  else if (is_number && rules_->slash == CountryRules::Slash::unit_first)
+    append_unit("unit", tokens.view(parts.unit.first), out.unit);
   else
-    door(parts.unit, out.unit);
+    units_by_segments(parts.unit, out.unit);
   if (!house.text.empty()) put_house(house.text, out);
-  if (!parts.po_box.empty() && !box(parts.po_box, out.box)) {
+  if (!parts.po_box.empty() && box(parts.po_box, out.box) != parts.po_box.last) {
     out.box = "pobox:";
     out.box += tokens.view(parts.po_box.first, parts.po_box.last);
   }
+  add_extra(parts.house, out.extra);
+  if (!parts.road.empty()) add_extra(parts.text, out.extra);
+  add_extra(districts, out.extra);
+  add_extra(parts.suburb, out.extra);
+  put_town(parts, out);
+  out.postcode = postcode_field(tokens, parts.postcode.first, parts.postcode.last, out.country);
+  out.mode = out.house.empty() && out.box.empty() ? Mode::road_only : Mode::parsed;
+}
+
+/// The city and state of an address in fields. A city field may hold districts and the state too.
+void WorldGrammar::put_town(const Parts& parts, Canonical& out) const {
   Range city = parts.city;
   if (const auto admin = book_->before(WordKind::admin, text_, city.first, city.last);
       admin && admin.count < city.size() && parts.state.empty()) {
     out.admin = admin.code;
     city.last -= admin.count;
   }
+  std::size_t last = city.last;
+  while (last > city.first + 1 && !(*tokens_)[last - 1].after_break) --last;
+  if (last > city.first + 1) {
+    add_extra({city.first, last - 1}, out.extra);
+    city.first = last - 1;
+  }
   town_name(city, out.locality);
-  if (!parts.state.empty()) {
-    const auto admin = book_->at(WordKind::admin, text_, parts.state.first, parts.state.last);
-    if (admin && admin.count == parts.state.size())
+  if (parts.state.empty()) return;
+  for (const auto kind : {WordKind::admin, WordKind::state}) {
+    const auto admin = book_->at(kind, text_, parts.state.first, parts.state.last);
+    if (admin && admin.count == parts.state.size()) {
       out.admin = admin.code;
-    else
-      name(parts.state, out.admin);
+      return;
+    }
   }
-  for (const Range range : {parts.house, parts.suburb}) {
-    std::string segment;
-    road(range, segment);
-    append_segment(out.extra, segment);
+  name(parts.state, out.admin);
+}
+
+void WorldGrammar::units_by_segments(Range range, std::string& out) const {
+  for (std::size_t i = range.first; i < range.last;) {
+    std::size_t end = i + 1;
+    while (end < range.last && !(*tokens_)[end].after_break) ++end;
+    door({i, end}, out);
+    i = end;
   }
-  out.postcode = postcode_field(tokens, parts.postcode.first, parts.postcode.last, out.country);
-  out.mode = out.house.empty() && out.box.empty() ? Mode::road_only : Mode::parsed;
 }
 
 std::string WorldGrammar::one_line(const Canonical& canonical, const CountryRules& rules) {
   std::string line;
+  if (rules.script != CountryRules::Script::words && has_cjk(canonical.locality + canonical.road)) {
+    line = canonical.locality;
+    if (rules.script == CountryRules::Script::spaced || !ends_in_cjk(line) ||
+        !has_cjk(canonical.road.substr(0, 1)))
+      append_word(canonical.road, line);
+    else
+      line += canonical.road;
+    append_segment(line, canonical.postcode);
+    return line;
+  }
   const bool in_front = rules.house == CountryRules::House::front;
   if (in_front && !canonical.house.empty()) line = canonical.house;
   append_word(canonical.road, line);

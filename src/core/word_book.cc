@@ -20,6 +20,9 @@ constexpr auto mark = WordKind::mark;
 constexpr auto extra = WordKind::extra;
 constexpr auto name = WordKind::name;
 constexpr auto box = WordKind::box;
+constexpr auto storey = WordKind::storey;
+constexpr auto behind = WordKind::behind;
+constexpr auto no_number = WordKind::no_number;
 
 struct Row {
   WordKind kind;
@@ -70,6 +73,21 @@ constexpr auto kEnAu = std::to_array<Row>({
 });
 constexpr auto kEnGb = std::to_array<Row>({
 #include "core/tables/words_en_gb.inc"
+});
+constexpr auto kEnHk = std::to_array<Row>({
+#include "core/tables/words_en_hk.inc"
+});
+constexpr auto kEnTw = std::to_array<Row>({
+#include "core/tables/words_en_tw.inc"
+});
+constexpr auto kEnPh = std::to_array<Row>({
+#include "core/tables/words_en_ph.inc"
+});
+constexpr auto kFa = std::to_array<Row>({
+#include "core/tables/words_fa.inc"
+});
+constexpr auto kEsGt = std::to_array<Row>({
+#include "core/tables/words_es_gt.inc"
 });
 constexpr auto kEnIn = std::to_array<Row>({
 #include "core/tables/words_en_in.inc"
@@ -173,21 +191,53 @@ constexpr List list(std::string_view called, const std::array<Row, n>& rows) {
   return {called, rows.data(), n};
 }
 constexpr std::array kLists{
-    list("ar", kAr),      list("az", kAz),      list("be", kBe),      list("bg", kBg),
-    list("ca", kCa),      list("cs", kCs),      list("da", kDa),      list("de", kDe),
-    list("el", kEl),      list("en", kEn),      list("en_au", kEnAu), list("en_gb", kEnGb),
-    list("en_in", kEnIn), list("en_sg", kEnSg), list("en_za", kEnZa), list("es", kEs),
-    list("es_co", kEsCo), list("et", kEt),      list("fi", kFi),      list("fr", kFr),
-    list("he", kHe),      list("hr", kHr),      list("hu", kHu),      list("hy", kHy),
-    list("id", kId),      list("is", kIs),      list("it", kIt),      list("ka", kKa),
-    list("lt", kLt),      list("lv", kLv),      list("nl", kNl),      list("no", kNo),
-    list("pl", kPl),      list("pt", kPt),      list("ro", kRo),      list("ru", kRu),
-    list("sk", kSk),      list("sl", kSl),      list("sq", kSq),      list("sr", kSr),
-    list("sv", kSv),      list("tr", kTr),      list("uk", kUk),      list("vi", kVi),
+    list("en_hk", kEnHk), list("en_tw", kEnTw), list("en_ph", kEnPh), list("fa", kFa),
+    list("es_gt", kEsGt), list("ar", kAr),      list("az", kAz),      list("be", kBe),
+    list("bg", kBg),      list("ca", kCa),      list("cs", kCs),      list("da", kDa),
+    list("de", kDe),      list("el", kEl),      list("en", kEn),      list("en_au", kEnAu),
+    list("en_gb", kEnGb), list("en_in", kEnIn), list("en_sg", kEnSg), list("en_za", kEnZa),
+    list("es", kEs),      list("es_co", kEsCo), list("et", kEt),      list("fi", kFi),
+    list("fr", kFr),      list("he", kHe),      list("hr", kHr),      list("hu", kHu),
+    list("hy", kHy),      list("id", kId),      list("is", kIs),      list("it", kIt),
+    list("ka", kKa),      list("lt", kLt),      list("lv", kLv),      list("nl", kNl),
+    list("no", kNo),      list("pl", kPl),      list("pt", kPt),      list("ro", kRo),
+    list("ru", kRu),      list("sk", kSk),      list("sl", kSl),      list("sq", kSq),
+    list("sr", kSr),      list("sv", kSv),      list("tr", kTr),      list("uk", kUk),
+    list("vi", kVi),
 };
 
 constexpr auto kAdminsAu = std::to_array<AdminRow>({
 #include "core/tables/admins_au.inc"
+});
+constexpr auto kAdminsMy = std::to_array<AdminRow>({
+#include "core/tables/admins_my.inc"
+});
+constexpr auto kAdminsAr = std::to_array<AdminRow>({
+#include "core/tables/admins_ar.inc"
+});
+constexpr auto kAdminsHk = std::to_array<AdminRow>({
+#include "core/tables/admins_hk.inc"
+});
+constexpr auto kAdminsEs = std::to_array<AdminRow>({
+#include "core/tables/admins_es.inc"
+});
+constexpr auto kAdminsCo = std::to_array<AdminRow>({
+#include "core/tables/admins_co.inc"
+});
+constexpr auto kAdminsId = std::to_array<AdminRow>({
+#include "core/tables/admins_id.inc"
+});
+constexpr auto kAdminsCn = std::to_array<AdminRow>({
+#include "core/tables/admins_cn.inc"
+});
+constexpr auto kAdminsPk = std::to_array<AdminRow>({
+#include "core/tables/admins_pk.inc"
+});
+constexpr auto kAdminsZa = std::to_array<AdminRow>({
+#include "core/tables/admins_za.inc"
+});
+constexpr auto kAdminsGb = std::to_array<AdminRow>({
+#include "core/tables/admins_gb.inc"
 });
 constexpr auto kAdminsBr = std::to_array<AdminRow>({
 #include "core/tables/admins_br.inc"
@@ -207,6 +257,16 @@ constexpr auto kAdminsTr = std::to_array<AdminRow>({
 
 std::span<const AdminRow> admins(std::string_view list) {
   if (list == "au") return kAdminsAu;
+  if (list == "my") return kAdminsMy;
+  if (list == "ar") return kAdminsAr;
+  if (list == "hk") return kAdminsHk;
+  if (list == "es") return kAdminsEs;
+  if (list == "co") return kAdminsCo;
+  if (list == "id") return kAdminsId;
+  if (list == "cn") return kAdminsCn;
+  if (list == "pk") return kAdminsPk;
+  if (list == "za") return kAdminsZa;
+  if (list == "gb") return kAdminsGb;
   if (list == "br") return kAdminsBr;
   if (list == "in") return kAdminsIn;
   if (list == "it") return kAdminsIt;
@@ -248,7 +308,10 @@ const WordBook& WordBook::of(const CountryRules& rules, Country country) {
     for (const AdminRow& row : admins(rules.admins)) {
       made->add_word(WordKind::admin, row.code, row.code, folder, country);
       each(row.names, ';', [&](std::string_view spelling) {
-        made->add_word(WordKind::admin, row.code, spelling, folder, country);
+        const bool is_also_a_town = spelling.ends_with('~');
+        if (is_also_a_town) spelling.remove_suffix(1);
+        const auto kind = is_also_a_town ? WordKind::state : WordKind::admin;
+        made->add_word(kind, row.code, spelling, folder, country);
       });
     }
     std::ranges::stable_sort(made->tails_, [](const TailWord& a, const TailWord& b) {
@@ -351,6 +414,14 @@ WordBook::Found WordBook::before(WordKind kind,
   if (first >= last) return {};
   for (std::size_t count = std::min(kLongest, last - first); count >= 1; --count)
     if (const WordUse* use = find(kind, text, last - count, last)) return {use->code, count};
+  return {};
+}
+
+WordBook::Found WordBook::word(WordKind kind, std::string_view text) const {
+  const auto it = words_.find(text);
+  if (it == words_.end() || (it->second.kinds & bit(kind)) == 0) return {};
+  for (const WordUse& use : it->second.uses)
+    if (use.kind == kind && !use.needs_stop) return {use.code, 1};
   return {};
 }
 

@@ -14,18 +14,22 @@ namespace geonce {
 
 /// What a word may be in an address, by where it stands.
 enum class WordKind : std::uint8_t {
-  front,    // street type before the name: rue, calle, ulica
-  last,     // street type behind the name: road, utca
-  tail,     // end of a compound that is a street type: -strasse
-  unit,     // door, floor, staircase, building: an id follows
-  alone,    // door, floor or side that needs no id: rear, izquierda
-  mark,     // before a house number, and left out: No., nº
-  extra,    // behind a house number, and part of it: bis, ter
-  name,     // written out in names: St → saint
-  box,      // box of a post office: a number follows
-  town,     // before a town's name, and left out: г.
-  quarter,  // ends the name of a quarter, which stands before the road
-  admin,    // state or province, by code or name
+  front,      // street type before the name: rue, calle, ulica
+  last,       // street type behind the name: road, utca
+  tail,       // end of a compound that is a street type: -strasse
+  unit,       // door, floor, staircase, building: an id follows
+  alone,      // door, floor or side that needs no id: rear, izquierda
+  mark,       // before a house number, and left out: No., nº
+  extra,      // behind a house number, and part of it: bis, ter
+  name,       // written out in names: St → saint
+  box,        // box of a post office: a number follows
+  town,       // before a town's name, and left out: г.
+  quarter,    // ends the name of a quarter, which stands before the road
+  admin,      // state or province, by code or name
+  state,      // one whose name is also a town's: certain where only a state can stand
+  storey,     // a floor, behind its number: 12/F, 12th Floor
+  behind,     // may stand behind the type: north, extension
+  no_number,  // stands for the number of a house that has none: s/n
 };
 
 /// What one word may be.
@@ -68,6 +72,8 @@ class WordBook {
                              const Text& text,
                              std::size_t first,
                              std::size_t last) const;
+  /// A word that is a part of a token: the f of 12/f.
+  [[nodiscard]] Found word(WordKind kind, std::string_view text) const;
   /// The code with which a compound ends: lindenstrasse → str for its last 7 bytes.
   struct Tail {
     std::string_view code;
@@ -76,7 +82,7 @@ class WordBook {
   [[nodiscard]] Tail tail(const Token& token, std::string_view text) const;
 
  private:
-  static constexpr std::size_t kLongest = 4;  // tokens of a word
+  static constexpr std::size_t kLongest = 5;  // tokens of a word
 
   void add(std::string_view list, TextFolder& folder, Country country);
   void add_word(WordKind kind,
