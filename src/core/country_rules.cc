@@ -17,6 +17,7 @@ constexpr auto kUnitLast = CountryRules::Slash::unit_last;
 
 constexpr auto kUnspaced = CountryRules::Script::unspaced;
 constexpr auto kSpaced = CountryRules::Script::spaced;
+constexpr auto kThai = CountryRules::Script::thai;
 
 constexpr auto kRules = std::to_array<CountryRules>({
 #include "core/tables/country_rules.inc"

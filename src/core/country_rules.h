@@ -20,6 +20,7 @@ struct CountryRules {
     words,
     unspaced,  // Han and Kana, as well as words
     spaced,    // Hangul, as well as words
+    thai,      // the same, but from the small to the large
   };
   enum class Town : std::uint8_t { behind_postcode, before_postcode };
 

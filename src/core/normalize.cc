@@ -3,10 +3,10 @@
 #include <array>
 #include <utility>
 
-#include "core/cjk_blocks.h"
 #include "core/normalize_grammar.h"
 #include "core/normalize_north_america.h"
 #include "core/normalize_world.h"
+#include "core/spellings.h"
 
 namespace geonce {
 namespace {
@@ -104,8 +104,9 @@ bool may_end_without_comma(const Token& before, std::string_view name, Country h
 struct Normalizer::State {
   TextFolder folder;
   std::string folded;
-  Reading source;  // the query
-  Reading line;    // the canonical line
+  std::string together;  // fields put together
+  Reading source;        // the query
+  Reading line;          // the canonical line
   NorthAmericanGrammar north_america;
   WorldGrammar world;
   PlainGrammar plain;
@@ -117,7 +118,7 @@ struct Normalizer::State {
   bool rules_known = false;  // the next two are those of rules_country
   Diacritics diacritics = Diacritics::keep;
   TokenRules rules;
-  bool country_writes_blocks = false;
+  bool country_unifies = false;
 
   Result<void> run(const QueryView& query);
   Result<void> take_pre_image(const QueryView& query);
@@ -135,7 +136,7 @@ Result<void> Normalizer::State::read_field(std::string_view field, Range& range)
   range.first = range.last = tokens.size();
   if (field.empty()) return {};
   if (auto done = folder.fold(field, diacritics, folded); !done) return done;
-  if (country_writes_blocks) unify_blocks(rules_country, folded);
+  if (country_unifies) unify_spellings(rules_country, folded);
   tokenize(folded, rules, tokens);
   range.last = tokens.size();
   return {};
@@ -147,7 +148,7 @@ Result<void> Normalizer::State::read(const QueryView& query, Country country) {
   if (!rules_known || country != rules_country) {
     diacritics = diacritics_of(country);
     rules = token_rules_of(country);
-    country_writes_blocks = country == Country('J', 'P') || country == Country('T', 'W');
+    country_unifies = has_spellings_to_unify(country);
     rules_country = country;
     rules_known = true;
   }
@@ -311,9 +312,17 @@ Result<void> Normalizer::State::run(const QueryView& query) {
     country = *found;
   }
   if (source.tokens.size() == 0) return fail(ErrorCode::invalid_address, "the address is empty");
+  bool in_fields = query.is_structured();
+  if (in_fields && WorldGrammar::reads_as_one(query, country)) {
+    QueryView text;
+    together = WorldGrammar::in_one_line(query, country);
+    text.text = together;
+    if (auto done = read(text, country); !done) return done;
+    in_fields = false;
+  }
 
   out.country = country;
-  if (query.is_structured()) {
+  if (in_fields) {
     clear(out);
     if (WorldGrammar::speaks_for(country)) {
       world.fields(source.tokens, source.parts, out);

@@ -83,6 +83,7 @@ constexpr std::array kRules{
     Rule{"IL CL", "9999999", Place::behind_town},
     Rule{"IR", "9999999999", Place::behind_town},
     Rule{"TW", "999", Place::behind_town},
+    Rule{"TW", "99999", Place::behind_town},
     Rule{"MT", "AAA 9999", Place::anywhere},
     Rule{"BN VG HT", "AA 9999", Place::anywhere},
     Rule{"BM", "AA 99", Place::at_the_end},
@@ -192,10 +193,17 @@ bool may_stand(
   const bool marked =
       !is_digit(tokens.view(first, last).front()) && is_digit(rule.form[0]);  // A-1050
   if (!opens && owns_number(tokens.view(first - 1))) return false;
+  // Before a word of several Han or Hangul characters, which has no number in front.
+  constexpr std::size_t kTwoCharacters = 6;
+  if (begins_text && !ends_text && tokens[last].size() >= kTwoCharacters &&
+      static_cast<unsigned char>(tokens.view(last).front()) >= 0xE3)
+    return true;
   switch (rule.place) {
     case Place::anywhere: {
       if (rule.form.find_first_of("AX") != std::string_view::npos || marked) return true;
       if (!begins_text && (alone || (opens && word_follows))) return true;
+      constexpr std::size_t kLongestHouse = 6;  // digits
+      if (rule.form.size() > kLongestHouse) return true;
       // A number alone in its text is the house's.
       for (std::size_t i = text.first; i < text.last; ++i)
         if ((i < first || i >= last) && tokens[i].has_digit()) return true;

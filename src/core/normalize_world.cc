@@ -44,11 +44,26 @@ bool is_ordinal(std::string_view text) {
   return digits > 0 && std::ranges::find(kEndings, text.substr(digits)) != kEndings.end();
 }
 
-/// Han, Kana or Hangul, in a text of a country that writes them.
+/// Han, Kana or Hangul.
 bool has_cjk(std::string_view text) {
   return std::ranges::any_of(text, [](char c) {
-    return static_cast<unsigned char>(c) >= 0xE3 && static_cast<unsigned char>(c) <= 0xF0;
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte >= 0xE3 && byte <= 0xED) || byte == 0xF0;
   });
+}
+
+/// Letters of the script that a country reads as one.
+bool has_script(CountryRules::Script script, std::string_view text) {
+  switch (script) {
+    case CountryRules::Script::words:
+      return false;
+    case CountryRules::Script::unspaced:
+    case CountryRules::Script::spaced:
+      return has_cjk(text);
+    case CountryRules::Script::thai:
+      return text.find("\xE0\xB8") != text.npos || text.find("\xE0\xB9") != text.npos;
+  }
+  return false;
 }
 
 bool ends_in_cjk(std::string_view text) {
@@ -158,7 +173,7 @@ std::size_t WorldGrammar::leading_units(Range range, std::string& out) const {
       ++i;
       continue;
     }
-    if (!word) break;
+    if (!word || book_->at(WordKind::mark, text_, i, range.last)) break;
     std::size_t id = i + word.count;
     if (const auto mark =
             id < range.last ? book_->at(WordKind::mark, text_, id, range.last) : WordBook::Found{})
@@ -168,6 +183,10 @@ std::size_t WorldGrammar::leading_units(Range range, std::string& out) const {
     const Token& token = (*tokens_)[id];
     const auto text = tokens_->view(id);
     if (!token.has_digit() && !is_one_letter(token, text)) break;
+    // Unit 3/18 Pandanus Parade
+    if (rules_->slash == CountryRules::Slash::unit_first && text.find('/') != text.npos &&
+        id + 1 < range.last && !(*tokens_)[id + 1].after_break && !(*tokens_)[id + 1].has_digit())
+      break;
     std::string whole(text);
     ++id;
     // `12 b`: one id, if nothing else follows the letter.
@@ -287,8 +306,16 @@ bool WorldGrammar::opens_no_name(std::size_t i, std::size_t last) const {
          !book_->at(WordKind::last, text_, i + 1, i + 2);
 }
 
+/// `Q 7`: the blocks of Mannheim.
+bool WorldGrammar::is_square(Range range) const {
+  return country_ == Country('D', 'E') && range.size() == 2 &&
+         is_one_letter((*tokens_)[range.first], tokens_->view(range.first)) &&
+         (*tokens_)[range.first + 1].is_number() && (*tokens_)[range.first + 1].size() == 1;
+}
+
 /// A street type and its number, and nothing else: `Road 11`, `Street No. 7`.
 bool WorldGrammar::is_numbered_road(Range range) const {
+  if (is_square(range)) return true;
   auto type = book_->at(WordKind::front, text_, range.first, range.last);
   if (!type && rules_->house != CountryRules::House::behind)
     type = book_->at(WordKind::last, text_, range.first, range.last);
@@ -467,6 +494,11 @@ void WorldGrammar::quarter(Range& range, std::string& out) const {
 
 void WorldGrammar::road(Range range, std::string& out) const {
   if (range.empty()) return;
+  if (is_square(range)) {
+    out = tokens_->view(range.first);
+    out += tokens_->view(range.first + 1);
+    return;
+  }
   const auto front = book_->at(WordKind::front, text_, range.first, range.last);
   if (front && front.count < range.size()) {
     if (rules_->type_goes_behind) {
@@ -520,15 +552,9 @@ bool WorldGrammar::free_text(const Tokens& tokens, Range text, Canonical& out) {
   begin(tokens, out.country);
   take_own_country(text);
   find_postcode(tokens, text.first, text.last, country_, postcode_);
-  if (rules_->script == CountryRules::Script::unspaced ||
-      rules_->script == CountryRules::Script::spaced) {
-    const bool own =
-        has_cjk(tokens.view(text.first, postcode_.found() ? postcode_.first : text.last)) ||
-        (postcode_.found() && has_cjk(tokens.view(postcode_.last, text.last)));
-    if (own) {
-      in_own_script(text, out);
-      return true;
-    }
+  if (is_in_own_script(text)) {
+    in_own_script(text, out);
+    return true;
   }
   if (!find_segments(text, out)) return false;
   take_boxes(out);
@@ -681,7 +707,10 @@ bool WorldGrammar::unit_and_house(Range range, Street& street) const {
 /// `9 bis, rue des Lilas`
 bool WorldGrammar::house_before_road(Range range, Range next, Street& street) const {
   const auto name = tokens_->view(next.first);
-  if (rules_->house == CountryRules::House::behind ||
+  // `KG 14 Ave, House 22, Kigali`: the last line is the town.
+  const bool is_town = range.first != segments_.front().first &&
+                       next.last == segments_.back().last && town_ == kNone;
+  if (rules_->house == CountryRules::House::behind || is_town ||
       (starts_with_digit(name) && !is_ordinal(name)) ||
       !house_at(range.first, range.last, street.house) || street.house.range.last != range.last)
     return false;
@@ -722,8 +751,13 @@ bool WorldGrammar::house_and_road(Range range, Street& street) const {
 
 /// `Calle Olivo, 7`
 bool WorldGrammar::house_behind_road(Range range, Range next, Street& street) const {
-  if (rules_->house == CountryRules::House::front || !house_at(next.first, next.last, street.house))
-    return false;
+  if (!house_at(next.first, next.last, street.house)) return false;
+  if (rules_->house == CountryRules::House::front) {
+    // KG 14 Ave, House 22, Kigali
+    const bool is_marked = book_->at(WordKind::mark, text_, next.first, next.last).count > 0;
+    const std::size_t before = segments_.size() - std::min<std::size_t>(2, segments_.size());
+    if (!is_marked || town_ != kNone || segments_[before].first != next.first) return false;
+  }
   const Range behind{street.house.range.last, next.last};
   if (!behind.empty() && !is_door(behind) &&
       !book_->at(WordKind::unit, text_, behind.first, behind.last))
@@ -756,9 +790,19 @@ bool WorldGrammar::cut_off_town(Street& street) {
     town = {leading_units(street.tail, street.units), street.tail.last};
     street.tail = {};
   } else if (rules_->house != CountryRules::House::behind) {
-    const std::size_t end = road_end_by_type(street.road);
+    // 12 High Street Flat 3 London
+    for (std::size_t i = street.road.first + 1; i < street.road.last; ++i) {
+      std::string found;
+      const std::size_t behind = leading_units({i, street.road.last}, found);
+      if (behind == i) continue;
+      append_unit(found, {}, street.units);
+      town = {behind, street.road.last};
+      street.road.last = i;
+      break;
+    }
+    const std::size_t end = town.empty() ? road_end_by_type(street.road) : street.road.last;
     if (end == street.road.first) return false;
-    town = {end, street.road.last};
+    if (town.empty()) town = {end, street.road.last};
     street.road.last = end;
   }
   if (town.empty()) return true;
@@ -817,10 +861,18 @@ void WorldGrammar::add_extra(Range range, std::string& out) const {
   }
 }
 
+bool WorldGrammar::is_in_own_script(Range text) const {
+  const std::size_t end = postcode_.found() ? postcode_.first : text.last;
+  return has_script(rules_->script, tokens_->view(text.first, end)) ||
+         (postcode_.found() &&
+          has_script(rules_->script, tokens_->view(postcode_.last, text.last)));
+}
+
 /// Han and Hangul are written from the large to the small without a mark between, so a text is
-/// taken in that order whole. The districts in front are the locality.
+/// taken in that order whole; Thai from the small to the large. The districts in front are the
+/// locality.
 void WorldGrammar::in_own_script(Range text, Canonical& out) const {
-  const bool spaced = rules_->script == CountryRules::Script::spaced;
+  using enum CountryRules::Script;
   std::string line;
   bool has_number = false;
   const auto add = [&](Range range) {
@@ -828,7 +880,7 @@ void WorldGrammar::in_own_script(Range text, Canonical& out) const {
       const auto word = tokens_->view(i);
       has_number = has_number || (*tokens_)[i].has_digit();
       const bool joins =
-          !spaced && !line.empty() && ends_in_cjk(line) && has_cjk(word.substr(0, 1));
+          rules_->script == unspaced && ends_in_cjk(line) && has_cjk(word.substr(0, 1));
       if (!line.empty() && !joins) line += ' ';
       line += word;
     }
@@ -840,10 +892,50 @@ void WorldGrammar::in_own_script(Range text, Canonical& out) const {
   } else {
     add(text);
   }
-  const std::size_t end = spaced ? korean_district_end(line) : district_end(line);
+  const std::size_t end = rules_->script == unspaced ? district_end(line)
+                          : rules_->script == spaced ? korean_district_end(line)
+                                                     : 0;
   out.locality = line.substr(0, end);
   out.road = line.substr(std::min(line.size(), line.find_first_not_of(' ', end)));
   out.mode = has_number ? Mode::parsed : Mode::road_only;
+}
+
+bool WorldGrammar::reads_as_one(const QueryView& query, Country country) {
+  const CountryRules* rules = rules_of(country);
+  if (rules == nullptr || rules->script == CountryRules::Script::words) return false;
+  return std::ranges::any_of(
+      std::array{query.state, query.city, query.suburb, query.road, query.text},
+      [rules](std::string_view field) { return has_script(rules->script, field); });
+}
+
+std::string WorldGrammar::in_one_line(const QueryView& query, Country country) {
+  std::string line;
+  if (rules_of(country)->script == CountryRules::Script::thai) {
+    for (const auto field : {query.house,
+                             query.unit,
+                             query.house_number,
+                             query.road,
+                             query.text,
+                             query.suburb,
+                             query.city,
+                             query.state,
+                             query.po_box,
+                             query.postcode})
+      append_word(field, line);
+  } else {
+    for (const auto field : {query.postcode,
+                             query.state,
+                             query.city,
+                             query.suburb,
+                             query.road,
+                             query.text,
+                             query.house_number,
+                             query.house,
+                             query.unit,
+                             query.po_box})
+      append_word(field, line);
+  }
+  return line;
 }
 
 void WorldGrammar::fields(const Tokens& tokens, const Parts& parts, Canonical& out) {
@@ -975,20 +1067,31 @@ void WorldGrammar::units_by_segments(Range range, std::string& out) const {
 
 std::string WorldGrammar::one_line(const Canonical& canonical, const CountryRules& rules) {
   std::string line;
-  if (rules.script != CountryRules::Script::words && has_cjk(canonical.locality + canonical.road)) {
-    line = canonical.locality;
-    if (rules.script == CountryRules::Script::spaced || !ends_in_cjk(line) ||
-        !has_cjk(canonical.road.substr(0, 1)))
-      append_word(canonical.road, line);
-    else
+  if (has_script(rules.script, canonical.locality + canonical.road)) {
+    const bool is_thai = rules.script == CountryRules::Script::thai;
+    if (!is_thai) line = canonical.postcode;
+    append_word(canonical.locality, line);
+    const bool joins = rules.script == CountryRules::Script::unspaced &&
+                       !canonical.locality.empty() && has_cjk(canonical.road.substr(0, 1));
+    if (joins)
       line += canonical.road;
-    append_segment(line, canonical.postcode);
+    else
+      append_word(canonical.road, line);
+    if (is_thai) append_word(canonical.postcode, line);
     return line;
   }
   const bool in_front = rules.house == CountryRules::House::front;
-  if (in_front && !canonical.house.empty()) line = canonical.house;
-  append_word(canonical.road, line);
-  if (!in_front && !canonical.house.empty()) append_word(canonical.house, line);
+  // Behind a name that ends in a number the house number would not be told apart.
+  const bool has_own_line = rules.house == CountryRules::House::either && !canonical.road.empty() &&
+                            canonical.road.back() >= '0' && canonical.road.back() <= '9';
+  if (has_own_line) {
+    line = canonical.house;
+    append_segment(line, canonical.road);
+  } else {
+    if (in_front) line = canonical.house;
+    append_word(canonical.road, line);
+    if (!in_front) append_word(canonical.house, line);
+  }
   std::string segments;
   for (std::size_t begin = 0; begin < canonical.unit.size();) {
     const auto end = std::min(canonical.unit.find(';', begin), canonical.unit.size());

@@ -19,6 +19,11 @@ class WorldGrammar {
   bool free_text(const Tokens& tokens, Range text, Canonical& out);
   void fields(const Tokens& tokens, const Parts& parts, Canonical& out);
 
+  /// Han, Hangul and Thai are written in one order without marks between the parts, so that fields
+  /// in them are read as the text they make.
+  static bool reads_as_one(const QueryView& query, Country country);
+  static std::string in_one_line(const QueryView& query, Country country);
+
   /// The line that reads back as `canonical`.
   static std::string one_line(const Canonical& canonical, const CountryRules& rules);
 
@@ -50,6 +55,7 @@ class WorldGrammar {
   bool cut_off_town(Street& street);
   void put_street(const Street& street, Canonical& out) const;
   void put_rest(const Street& street, Canonical& out) const;
+  [[nodiscard]] bool is_in_own_script(Range text) const;
   void in_own_script(Range text, Canonical& out) const;
 
   // How a number and its road may stand.
@@ -82,6 +88,7 @@ class WorldGrammar {
   void put_house(std::string_view text, Canonical& out) const;
 
   // Names.
+  [[nodiscard]] bool is_square(Range range) const;
   [[nodiscard]] bool is_numbered_road(Range range) const;
   [[nodiscard]] std::size_t road_end_by_type(Range range) const;
   void road(Range range, std::string& out) const;

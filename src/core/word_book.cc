@@ -89,6 +89,18 @@ constexpr auto kFa = std::to_array<Row>({
 constexpr auto kEsGt = std::to_array<Row>({
 #include "core/tables/words_es_gt.inc"
 });
+constexpr auto kEnGulf = std::to_array<Row>({
+#include "core/tables/words_en_gulf.inc"
+});
+constexpr auto kEnKh = std::to_array<Row>({
+#include "core/tables/words_en_kh.inc"
+});
+constexpr auto kEsAr = std::to_array<Row>({
+#include "core/tables/words_es_ar.inc"
+});
+constexpr auto kTh = std::to_array<Row>({
+#include "core/tables/words_th.inc"
+});
 constexpr auto kEnIn = std::to_array<Row>({
 #include "core/tables/words_en_in.inc"
 });
@@ -191,18 +203,19 @@ constexpr List list(std::string_view called, const std::array<Row, n>& rows) {
   return {called, rows.data(), n};
 }
 constexpr std::array kLists{
-    list("en_hk", kEnHk), list("en_tw", kEnTw), list("en_ph", kEnPh), list("fa", kFa),
-    list("es_gt", kEsGt), list("ar", kAr),      list("az", kAz),      list("be", kBe),
-    list("bg", kBg),      list("ca", kCa),      list("cs", kCs),      list("da", kDa),
-    list("de", kDe),      list("el", kEl),      list("en", kEn),      list("en_au", kEnAu),
-    list("en_gb", kEnGb), list("en_in", kEnIn), list("en_sg", kEnSg), list("en_za", kEnZa),
-    list("es", kEs),      list("es_co", kEsCo), list("et", kEt),      list("fi", kFi),
-    list("fr", kFr),      list("he", kHe),      list("hr", kHr),      list("hu", kHu),
-    list("hy", kHy),      list("id", kId),      list("is", kIs),      list("it", kIt),
-    list("ka", kKa),      list("lt", kLt),      list("lv", kLv),      list("nl", kNl),
-    list("no", kNo),      list("pl", kPl),      list("pt", kPt),      list("ro", kRo),
-    list("ru", kRu),      list("sk", kSk),      list("sl", kSl),      list("sq", kSq),
-    list("sr", kSr),      list("sv", kSv),      list("tr", kTr),      list("uk", kUk),
+    list("en_hk", kEnHk),     list("th", kTh),      list("es_ar", kEsAr), list("en_kh", kEnKh),
+    list("en_gulf", kEnGulf), list("en_tw", kEnTw), list("en_ph", kEnPh), list("fa", kFa),
+    list("es_gt", kEsGt),     list("ar", kAr),      list("az", kAz),      list("be", kBe),
+    list("bg", kBg),          list("ca", kCa),      list("cs", kCs),      list("da", kDa),
+    list("de", kDe),          list("el", kEl),      list("en", kEn),      list("en_au", kEnAu),
+    list("en_gb", kEnGb),     list("en_in", kEnIn), list("en_sg", kEnSg), list("en_za", kEnZa),
+    list("es", kEs),          list("es_co", kEsCo), list("et", kEt),      list("fi", kFi),
+    list("fr", kFr),          list("he", kHe),      list("hr", kHr),      list("hu", kHu),
+    list("hy", kHy),          list("id", kId),      list("is", kIs),      list("it", kIt),
+    list("ka", kKa),          list("lt", kLt),      list("lv", kLv),      list("nl", kNl),
+    list("no", kNo),          list("pl", kPl),      list("pt", kPt),      list("ro", kRo),
+    list("ru", kRu),          list("sk", kSk),      list("sl", kSl),      list("sq", kSq),
+    list("sr", kSr),          list("sv", kSv),      list("tr", kTr),      list("uk", kUk),
     list("vi", kVi),
 };
 

@@ -1,4 +1,4 @@
-#include "core/cjk_blocks.h"
+#include "core/spellings.h"
 
 #include <array>
 #include <span>
@@ -105,12 +105,68 @@ void japanese(std::string& text) {
   text = std::move(out);
 }
 
+/// `ถ.สุเทพ` → `ถนนสุเทพ`: the short forms of road, lane, subdistrict, district and province, which
+/// are one word with the name.
+void thai(std::string& text) {
+  struct Short {
+    std::string_view brief, full;
+  };
+  constexpr std::array<Short, 6> kShort{{{"ถ.", "ถนน"},
+                                         {"ซ.", "ซอย"},
+                                         {"ต.", "ต\u0E4D\u0E32บล"},  // as folded
+                                         {"อ.", "อ\u0E4D\u0E32เภอ"},
+                                         {"จ.", "จังหวัด"},
+                                         {"ม.", "หมู่ "}}};
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto rest = std::string_view(text).substr(i);
+    const bool begins_word = out.empty() || out.back() == ' ' || out.back() == ',';
+    const auto* const found = std::ranges::find_if(
+        kShort, [rest](const Short& word) { return rest.starts_with(word.brief); });
+    if (!begins_word || found == kShort.end()) {
+      out += text[i++];
+      continue;
+    }
+    out += found->full;
+    i += found->brief.size();
+    while (i < text.size() && text[i] == ' ') ++i;
+  }
+  text = std::move(out);
+}
+
+/// `Dhaka-1213` → `Dhaka 1213`: a postcode that a hyphen joins to the town, at the end of a line.
+void part_postcodes(std::string& text) {
+  constexpr std::size_t kShortest = 4, kLongest = 7;  // with a space
+  for (std::size_t i = 3; i + kShortest < text.size(); ++i) {
+    if (text[i] != '-' || !is_digit(text[i + 1])) continue;
+    const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c & 0x80) != 0; };
+    if (!is_letter(text[i - 1]) || !is_letter(text[i - 2]) || !is_letter(text[i - 3])) continue;
+    std::size_t end = i + 1;
+    while (end < text.size() && (is_digit(text[end]) || text[end] == ' ')) ++end;
+    const bool ends_line = end == text.size() || text[end] == ',';
+    while (end > i && text[end - 1] == ' ') --end;
+    const std::size_t size = end - i - 1;
+    if (ends_line && size >= kShortest && size <= kLongest) text[i] = ' ';
+  }
+}
+
 }  // namespace
 
-void unify_blocks(Country country, std::string& text) {
+bool has_spellings_to_unify(Country country) {
+  constexpr std::string_view kCountries = "JP TW TH IN BD PK NP LK";
+  return kCountries.find(country.code()) != std::string_view::npos;
+}
+
+void unify_spellings(Country country, std::string& text) {
   constexpr std::array<std::string_view, 3> kSections{"段", "樓", "楼"};
-  if (country == Country('J', 'P')) japanese(text);
-  if (country == Country('T', 'W')) with_digits(kSections, text);
+  if (country == Country('J', 'P'))
+    japanese(text);
+  else if (country == Country('T', 'W'))
+    with_digits(kSections, text);
+  else if (country == Country('T', 'H'))
+    thai(text);
+  else
+    part_postcodes(text);
 }
 
 }  // namespace geonce
