@@ -32,6 +32,7 @@ constexpr std::array kNamesakes{
     Namesakes{"FI", "AX"},
     Namesakes{"AU", "CX CC NF"},
     Namesakes{"NZ", "CK NU TK"},
+    Namesakes{"JO", "OM"},  // Amman
 };
 bool is_namesake(Country hint, Country named) {
   for (const auto& row : kNamesakes)
@@ -40,10 +41,13 @@ bool is_namesake(Country hint, Country named) {
 }
 
 /// Here a town is called like the country, so the name at the end of an address says more than
-/// that.
-bool has_a_town_of_its_name(Country country) {
+/// that. Algiers and Tunis are, in Arabic.
+bool has_a_town_of_its_name(Country country, std::string_view name) {
   constexpr std::string_view kCountries = "SG LU MC SM PA GT MX KW DJ AD HK MO GI VA";
-  return kCountries.find(country.code()) != std::string_view::npos;
+  constexpr std::string_view kInArabic = "DZ TN";
+  const bool is_latin = static_cast<unsigned char>(name.front()) < 0xD8;
+  return kCountries.find(country.code()) != std::string_view::npos ||
+         (!is_latin && kInArabic.find(country.code()) != std::string_view::npos);
 }
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -216,7 +220,7 @@ Result<Country> Normalizer::State::take_country(Reading& reading, Country hint) 
     }
     if (!hint.is_known() && found == Country('G', 'E')) return hint;  // Atlanta, Georgia
     hint = found;
-    if (has_a_town_of_its_name(found)) return hint;
+    if (has_a_town_of_its_name(found, tokens.view(begin, last))) return hint;
     last = begin;
   }
 }

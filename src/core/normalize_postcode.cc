@@ -213,7 +213,10 @@ bool may_stand(
       if (begins_text) return word_follows && another_line_has_a_number(tokens, last, text.last);
       return (alone && ends_text) || (word_follows && (opens || number_before || marked));
     case Place::behind_town: {
-      if (begins_text || !ends_text || tokens[first - 1].has_digit()) return false;
+      constexpr std::size_t kLongestHouse = 6;  // digits
+      if (begins_text || !ends_text) return false;
+      if (rule.form.size() > kLongestHouse && alone) return true;
+      if (tokens[first - 1].has_digit()) return false;
       // Five digits behind the town of a later line.
       if (!opens && last - first == 1 && tokens[first].size() >= 5)
         for (std::size_t i = text.first + 1; i < first; ++i)

@@ -389,19 +389,16 @@ bool WorldGrammar::house_behind(Range range, House& house) const {
       end = i;
       break;
     }
-  std::size_t last_number = end;  // one past it
-  while (last_number > range.first && !starts_with_digit(tokens_->view(last_number - 1)))
-    --last_number;
   const auto type = book_->at(WordKind::front, text_, range.first, range.last);
   for (std::size_t i = range.first + 1; i < end; ++i) {
     if (!house_at(i, end, house)) continue;
     const std::size_t behind = house.range.last;
     const bool is_marked = !starts_with_digit(tokens_->view(i));
-    const bool more = behind < last_number;
+
     const bool is_ordinal =
         (*tokens_)[behind - 1].dotted && behind < end && (*tokens_)[behind].size() > 2;
     const bool is_name = type && i == range.first + type.count;
-    if (!is_marked && (is_ordinal || (is_name && more))) {
+    if (!is_marked && (is_ordinal || is_name)) {
       i = behind - 1;
       continue;
     }
@@ -774,9 +771,16 @@ bool WorldGrammar::find_road(Street& street) {
   std::size_t s = first;
   while (s < last && units(segments_[s], street.units)) spent_[s++] = true;
   if (s == last) return false;
+  // `Plot 57, Sector 22, Gandhinagar 382022`: the last one is the town.
+  const bool is_town = s > first && s + 1 == segments_.size() && postcode_.found();
+  if (is_town) return true;
   street.road = segments_[s];
   street.road.first = leading_units(street.road, street.units);
   street.tail = {trailing_units(street.road), street.road.last};
+  // Barrio El Centro
+  if (!street.tail.empty() &&
+      book_->at(WordKind::alone, text_, street.tail.first, street.tail.last))
+    street.tail.first = street.tail.last;
   street.road.last = street.tail.first;
   street.segment = s;
   spent_[s] = true;

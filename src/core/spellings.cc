@@ -79,6 +79,8 @@ void japanese(std::string& text) {
     if (follows_number) {
       for (const std::string_view mark : {"丁目", "番地の", "番地", "番"})
         if (size == 0 && rest.starts_with(mark)) size = mark.size();
+      // 一番町, 三番丁 are names.
+      if (rest.starts_with("番町") || rest.starts_with("番丁")) size = 0;
       if (size == 0 && rest.starts_with("号") && !rest.starts_with("号室") &&
           !rest.starts_with("号棟") && !rest.starts_with("号館"))
         size = kCharacter;
