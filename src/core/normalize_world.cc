@@ -873,8 +873,8 @@ bool WorldGrammar::is_in_own_script(Range text) const {
 }
 
 /// Han and Hangul are written from the large to the small without a mark between, so a text is
-/// taken in that order whole; Thai from the small to the large. The districts in front are the
-/// locality.
+/// taken in that order whole; Thai from the small to the large. The districts in front, or its last
+/// word,, or the last word, are the locality.
 void WorldGrammar::in_own_script(Range text, Canonical& out) const {
   using enum CountryRules::Script;
   std::string line;
@@ -896,12 +896,18 @@ void WorldGrammar::in_own_script(Range text, Canonical& out) const {
   } else {
     add(text);
   }
-  const std::size_t end = rules_->script == unspaced ? district_end(line)
-                          : rules_->script == spaced ? korean_district_end(line)
-                                                     : 0;
+  out.mode = has_number ? Mode::parsed : Mode::road_only;
+  if (rules_->script == thai) {
+    const auto town = line.rfind(' ');
+    const bool is_word = town != line.npos && line.find_first_of("0123456789", town) == line.npos;
+    out.road = line.substr(0, is_word ? town : line.npos);
+    if (is_word) out.locality = line.substr(town + 1);
+    return;
+  }
+  const std::size_t end =
+      rules_->script == unspaced ? district_end(line) : korean_district_end(line);
   out.locality = line.substr(0, end);
   out.road = line.substr(std::min(line.size(), line.find_first_not_of(' ', end)));
-  out.mode = has_number ? Mode::parsed : Mode::road_only;
 }
 
 bool WorldGrammar::reads_as_one(const QueryView& query, Country country) {
@@ -1072,8 +1078,12 @@ void WorldGrammar::units_by_segments(Range range, std::string& out) const {
 std::string WorldGrammar::one_line(const Canonical& canonical, const CountryRules& rules) {
   std::string line;
   if (has_script(rules.script, canonical.locality + canonical.road)) {
-    const bool is_thai = rules.script == CountryRules::Script::thai;
-    if (!is_thai) line = canonical.postcode;
+    if (rules.script == CountryRules::Script::thai) {
+      for (const auto* part : {&canonical.road, &canonical.locality, &canonical.postcode})
+        append_word(*part, line);
+      return line;
+    }
+    line = canonical.postcode;
     append_word(canonical.locality, line);
     const bool joins = rules.script == CountryRules::Script::unspaced &&
                        !canonical.locality.empty() && has_cjk(canonical.road.substr(0, 1));
@@ -1081,7 +1091,6 @@ std::string WorldGrammar::one_line(const Canonical& canonical, const CountryRule
       line += canonical.road;
     else
       append_word(canonical.road, line);
-    if (is_thai) append_word(canonical.postcode, line);
     return line;
   }
   const bool in_front = rules.house == CountryRules::House::front;
