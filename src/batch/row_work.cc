@@ -73,7 +73,7 @@ bool take_one(std::string_view& in, Asked& asked) {
 
 void append_copy(const Resolved& resolved, UtcMs erase_at, std::string& out) {
   static_assert(std::endian::native == std::endian::little);
-  if (resolved.error) {
+  if (resolved.error && !resolved.answer) {
     out += kError;
     out += static_cast<char>(resolved.error->code);
     put_text(out, resolved.error->message);

@@ -15,6 +15,7 @@
 #include "batch/kept_input.h"
 #include "batch/line_out.h"
 #include "batch/row_work.h"
+#include "core/json_text.h"
 
 namespace geonce {
 namespace {
@@ -143,6 +144,12 @@ AnswerSource source_of(const RowRef& row, const Asked& asked) {
   return source == AnswerSource::paid && !row.is_first ? AnswerSource::coalesced : source;
 }
 
+/// 0: what has no such time, as an answer of `places`.
+void set_times(UtcMs answered_at, UtcMs expires_at, RowResult& result) {
+  if (answered_at > 0) result.fetched_at = answered_at;
+  if (expires_at > 0) result.expires_at = expires_at;
+}
+
 RowResult result_of(const RowRef& row, const RowWork& work) {
   RowResult result;
   if (row.is_empty) {
@@ -159,15 +166,13 @@ RowResult result_of(const RowRef& row, const RowWork& work) {
   if (asked.known) {
     result = row_result(*asked.known->answer);
     result.cache = to_string(asked.known->source);
-    result.fetched_at = asked.known->answered_at;
-    result.expires_at = asked.known->expires_at;
+    set_times(asked.known->answered_at, asked.known->expires_at, result);
     result.cost = Money{};
     result.attempts = 0;
   } else if (resolved.answer) {
     result = row_result(*resolved.answer);
     result.cache = to_string(source_of(row, asked));
-    result.fetched_at = resolved.answered_at;
-    result.expires_at = resolved.expires_at;
+    set_times(resolved.answered_at, resolved.expires_at, result);
     result.cost = row.is_first ? resolved.cost : Money{};
     result.attempts = static_cast<std::uint32_t>(resolved.calls);
   } else {
@@ -268,6 +273,7 @@ class Run {
   void ask(RowWork& work, RowReader& reader);
   void send(RowWork& work, const std::vector<std::uint32_t>& which);
   void answered(RowWork& work, std::uint32_t index, Resolved resolved);
+  void note_end(const Error& error);
   void note_health(const Silence& silence);
   void count_down(RowWork& work);
   void retry_when_due();
@@ -392,25 +398,30 @@ void Run::send(RowWork& work, const std::vector<std::uint32_t>& which) {
       });
 }
 
+/// Ends the run, or its spending, for an error that every other address would meet as well.
+void Run::note_end(const Error& error) {
+  if (error.code == ErrorCode::provider_fatal || error.code == ErrorCode::no_provider) {
+    stop_for(BatchEnd::provider_stopped, error.message);
+  } else if (error.code == ErrorCode::quota_exhausted) {
+    const std::lock_guard lock(mutex_);
+    if (is_stopped()) return;
+    stop_reason_ = "the cap on calls or cost is reached";
+    end_ = BatchEnd::capped;
+  }
+}
+
 void Run::answered(RowWork& work, std::uint32_t index, Resolved resolved) {
   Asked& asked = work.asked[index];
   ++asked.attempts;
+  // Whether or not an old answer stands in for the one that was not to be had.
+  if (resolved.error) note_end(*resolved.error);
   if (resolved.answer) {
-    asked.is_final = true;
+    asked.is_final = resolved.source != AnswerSource::stale;
     // Places are free and may be loaded anew at any time: they are asked again, not kept.
     if (resolved.keep.count() > 0 && resolved.source != AnswerSource::places)
       asked.erase_at = clock_.now_utc() + resolved.keep.count();
   } else {
     const ErrorCode code = resolved.error->code;
-    if (code == ErrorCode::provider_fatal || code == ErrorCode::no_provider)
-      stop_for(BatchEnd::provider_stopped, resolved.error->message);
-    if (code == ErrorCode::quota_exhausted && !is_stopped()) {
-      const std::lock_guard lock(mutex_);
-      if (!is_stopped()) {
-        stop_reason_ = "the cap on calls or cost is reached";
-        end_ = BatchEnd::capped;
-      }
-    }
     const bool wants_retry = is_transient(code) && code != ErrorCode::deadline_exceeded &&
                              resolved.error->retry_after <= kLongestPause &&
                              asked.attempts <= options_.max_retries && !options_.cache_only;
@@ -871,7 +882,7 @@ std::string to_json(const BatchReport& report) {
                              {"input", report.input_note},
                              {"mapping", report.mapping_note}};
   if (!report.stop_reason.empty()) object["stop_reason"] = report.stop_reason;
-  return boost::json::serialize(object);
+  return json_text(object);
 }
 
 Result<BatchReport> run_batch(Store& store,

@@ -10,6 +10,7 @@
 #include "app/engine.h"
 #include "cli/command.h"
 #include "core/clock.h"
+#include "core/json_text.h"
 #include "core/key.h"
 #include "core/result.h"
 
@@ -27,9 +28,6 @@ Result<Slot> slot_of(std::string_view key_or_address, Country country);
 /// A country as a flag names it: an ISO 3166-1 code or an English name; unknown for "".
 /// errors    usage, with the flag's name
 Result<Country> country_of(std::string_view flag, std::string_view text);
-
-/// JSON with numbers as people write them; the library's own has 4.8E1 for 48.
-std::string json_text(const boost::json::value& value);
 
 /// `2026-05-01T12:00:00Z`; a dash for 0.
 std::string utc_text(UtcMs at);

@@ -76,6 +76,31 @@ def test_refresh_buys_every_address_anew_once(job, provider):
     assert set(provider.calls().values()) == {2}
 
 
+def test_an_old_answer_that_stands_in_for_a_new_one_is_not_what_the_batch_keeps(job, provider):
+    job.rows(5).run()
+    provider.rules({"do": "status", "status": 503})
+    done, rows, _ = job.run("--refresh", "--max-retries", 0)
+    assert done.rc == 0, done.err
+    assert statuses(rows) == {"match": 5}
+    assert {row["geo_cache"] for row in rows} == {"stale"}
+    provider.rules()
+    done, rows, _ = job.run()
+    assert done.rc == 0, done.err
+    assert statuses(rows) == {"match": 5}
+    assert {row["geo_cache"] for row in rows} == {"db"}
+
+
+def test_a_refresh_that_is_capped_says_so_and_goes_on_with_the_next(job, provider):
+    job.rows(20).run()
+    done, rows, _ = job.run("--refresh", "--max-calls", 5)
+    assert done.rc == 7, done.err
+    assert statuses(rows) == {"match": 20}
+    assert len(provider.bill()) == 25
+    done, rows, _ = job.run("--refresh")
+    assert done.rc == 0, done.err
+    assert set(provider.calls().values()) == {2}
+
+
 def test_restart_forgets_the_rows_and_not_the_answers(job, provider):
     job.rows(10).run()
     done, rows, summary = job.run("--restart")

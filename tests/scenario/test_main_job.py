@@ -112,6 +112,16 @@ def test_formats_out(program):
     assert done.err == ""
 
 
+def test_points_have_no_times_and_no_cost(program):
+    source = program.directory / "in.csv"
+    source.write_text('id,address\n1,"12 Oak St, Reno, NV"\n')
+    done = program.run("batch", source, "--default-country", "US", "--columns", "full", "--quiet")
+    row = rows_of(done.out)[0]
+    assert row["geo_cache"] == "places"
+    assert (row["geo_fetched_at"], row["geo_expires_at"]) == ("", "")
+    assert float(row["geo_cost"]) == 0
+
+
 def test_get_answers_one_address_and_tells_where_from(program):
     done = program.run("get", "12 Oak Street, Reno, NV 89501", "--country", "US", "--json")
     assert done.rc == 0, done.err
