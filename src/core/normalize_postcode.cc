@@ -130,11 +130,44 @@ bool matches(std::string_view text, const Rule& rule, std::string& code) {
              std::string_view::npos;
 }
 
+/// Whether a mark before a postcode stands for this country: its code, or the sign of its vehicles.
+/// In Austria `B 5020` is a staircase and a postcode.
+bool is_mark_of(Country country, std::string_view mark) {
+  struct Sign {
+    std::string_view country, marks;
+  };
+  constexpr std::array<Sign, 18> kSigns{{{"AR", "cp"},
+                                         {"AT", "a"},
+                                         {"AX", "fin"},
+                                         {"BE", "b"},
+                                         {"BR", "cep"},
+                                         {"DE", "d"},
+                                         {"ES", "e cp"},
+                                         {"FI", "fin"},
+                                         {"FR", "f"},
+                                         {"GL", "dk"},
+                                         {"HU", "h"},
+                                         {"IT", "i"},
+                                         {"JP", "〒"},
+                                         {"LI", "fl"},
+                                         {"LU", "l"},
+                                         {"MX", "cp"},
+                                         {"NO", "n"},
+                                         {"SE", "s"}}};
+  const auto code = country.code();
+  if (mark.size() == 2 && mark[0] == code[0] - 'A' + 'a' && mark[1] == code[1] - 'A' + 'a')
+    return true;
+  for (const Sign& sign : kSigns)
+    if (sign.country == code) return has_word(sign.marks, mark);
+  return false;
+}
+
 /// Tokens [first, last) hold this code, perhaps behind the mark of its own country.
 bool matches(const Tokens& tokens,
              std::size_t first,
              std::size_t last,
              const Rule& rule,
+             Country country,
              std::string& code) {
   for (std::size_t i = first + 1; i < last; ++i)
     if (tokens[i].after_break) return false;
@@ -144,8 +177,12 @@ bool matches(const Tokens& tokens,
   const auto digit = text.find_first_of("0123456789");
   if (digit == 0 || digit == std::string_view::npos) return false;
   auto prefix = text.substr(0, digit);
+  const bool hangs_together = prefix.back() != ' ';
   if (prefix.back() == '-' || prefix.back() == ' ') prefix.remove_suffix(1);
-  return has_word(rule.prefixes, prefix) && matches(text.substr(digit), rule, code);
+  // `12 A 1050` is number 12a.
+  if (prefix.size() == 1 && !hangs_together && !tokens[first].after_break) return false;
+  return is_mark_of(country, prefix) && has_word(rule.prefixes, prefix) &&
+         matches(text.substr(digit), rule, code);
 }
 
 std::span<const Rule* const> rules_for(Country country) {
@@ -249,7 +286,7 @@ void find_postcode(
     for (const Rule* rule : rules) {
       for (std::size_t length = std::min(kLongest, end - first); length >= 1; --length) {
         const std::size_t begin = end - length;
-        if (!matches(tokens, begin, end, *rule, out.code) ||
+        if (!matches(tokens, begin, end, *rule, country, out.code) ||
             !may_stand(tokens, {first, last}, begin, end, *rule))
           continue;
         out.first = begin;
@@ -267,7 +304,7 @@ std::string postcode_field(const Tokens& tokens,
                            Country country) {
   std::string code;
   for (const Rule* rule : rules_for(country))
-    if (first < last && matches(tokens, first, last, *rule, code)) return code;
+    if (first < last && matches(tokens, first, last, *rule, country, code)) return code;
   return std::string(tokens.view(first, last));
 }
 
