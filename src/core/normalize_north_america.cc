@@ -327,6 +327,18 @@ void NorthAmericanGrammar::append_extra(Range range) {
     out_->extra += "urb ";
     ++range.first;
   }
+  // PO Box 288, Station Main; C.P. 540, succursale Centre-Ville
+  if (out_->country == Country('C', 'A') && range.size() > 1) {
+    const auto first = tokens_->view(range.first);
+    const auto code = first == "station" || first == "stn"       ? std::string_view("stn")
+                      : first == "succursale" || first == "succ" ? std::string_view("succ")
+                                                                 : std::string_view();
+    if (!code.empty()) {
+      out_->extra += code;
+      out_->extra += ' ';
+      ++range.first;
+    }
+  }
   append_flat(*tokens_, range, out_->extra);
 }
 

@@ -692,7 +692,8 @@ bool StreetRules::french(Range range, std::string& out) const {
   const std::size_t first = range.first;
   const std::size_t last = range.last;
   if (!canada_ || range.size() < 2) return false;
-  const auto type = french_type(view(first));
+  auto type = french_type(view(first));
+  if (view(first) == "r" && token(first).dotted) type = "rue";  // r. Bellefeuille
   if (type.empty() || word(last - 1).is_strong_type()) return false;
   const bool english_order = last - first >= 3 && word(last - 1).is_direction() &&
                              word(last - 2).is_strong_type() && french_type(view(last - 2)).empty();
