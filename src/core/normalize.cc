@@ -96,6 +96,7 @@ void clear(Canonical& canonical) {
 
 /// `…, NV 89501 USA`: behind a postcode or state, or by a name that no street has.
 bool may_end_without_comma(const Token& before, std::string_view name, Country hint) {
+  if (name == "uk" && hint == Country('N', 'L')) return false;  // 8925 UK is a postcode
   if (name == "usa" || name == "united states of america" || name == "uk") return true;
   if (before.has_digit() && before.size() >= 3) return true;
   const auto code = hint.code();
@@ -115,9 +116,8 @@ struct Normalizer::State {
   WorldGrammar world;
   PlainGrammar plain;
   Canonical out;
-  Canonical again;               // what the line of `out` reads as
-  std::string bytes;             // the pre-image
-  bool is_in_one_piece = false;  // no grammar had a reading of the last free text
+  Canonical again;    // what the line of `out` reads as
+  std::string bytes;  // the pre-image
   Country rules_country;
   bool rules_known = false;  // the next two are those of rules_country
   Diacritics diacritics = Diacritics::keep;
@@ -227,14 +227,12 @@ Result<Country> Normalizer::State::take_country(Reading& reading, Country hint) 
 
 void Normalizer::State::free_text(Reading& reading, bool parse, Canonical& into) {
   clear(into);
-  is_in_one_piece = false;
   if (!NorthAmericanGrammar::speaks_for(into.country)) {
     if (parse && WorldGrammar::speaks_for(into.country) &&
         world.free_text(reading.tokens, reading.parts.text, into))
       return;
     clear(into);
     plain.free_text(reading.tokens, reading.parts.text, into);
-    is_in_one_piece = true;
   } else if (parse) {
     north_america.free_text(reading.tokens, reading.parts.text, into);
   } else {
@@ -339,9 +337,11 @@ Result<void> Normalizer::State::run(const QueryView& query) {
     free_text(source, true, out);
     const bool whole_text =
         source.parts.text.last == source.tokens.size();  // no country at its end
-    const bool plain_address = NorthAmericanGrammar::speaks_for(country)
-                                   ? north_america.is_plain(out)
-                                   : is_in_one_piece && whole_text && plain.left_as_it_stands();
+    // A grammar that has no reading of the text may have one of its line, which has no stops.
+    const bool plain_address =
+        NorthAmericanGrammar::speaks_for(country)
+            ? north_america.is_plain(out)
+            : !WorldGrammar::speaks_for(country) && whole_text && plain.left_as_it_stands();
     if (!plain_address) settle();
   }
   if (const auto nation = nation_of_the_uk(query.country_text); !nation.empty())

@@ -248,7 +248,8 @@ bool may_stand(
     }
     case Place::before_town:
       if (begins_text) return word_follows && another_line_has_a_number(tokens, last, text.last);
-      return (alone && ends_text) || (word_follows && (opens || number_before || marked));
+      return ((alone || marked) && ends_text) ||
+             (word_follows && (opens || number_before || marked));
     case Place::behind_town: {
       constexpr std::size_t kLongestHouse = 6;  // digits
       if (begins_text || !ends_text) return false;

@@ -247,7 +247,7 @@ std::size_t WorldGrammar::box(Range range, std::string& out) const {
     if (!is_dash && !(*tokens_)[i].has_digit()) break;
     const bool is_apart = !id.empty() && !is_dash && id.back() != '-' && starts_with_digit(text) &&
                           id.find_first_of("0123456789") != id.npos;
-    if (is_apart) id += ' ';
+    if (is_apart && country_ != Country('D', 'E')) id += ' ';  // Postfach 10 20 30 is 102030
     id += text;
   }
   // N-4820 is N4820.
@@ -317,7 +317,8 @@ bool WorldGrammar::is_square(Range range) const {
 bool WorldGrammar::is_numbered_road(Range range) const {
   if (is_square(range)) return true;
   auto type = book_->at(WordKind::front, text_, range.first, range.last);
-  if (!type && rules_->house != CountryRules::House::behind)
+  // RD 1 is a rural delivery round of New Zealand.
+  if (!type && rules_->house != CountryRules::House::behind && country_ != Country('N', 'Z'))
     type = book_->at(WordKind::last, text_, range.first, range.last);
   std::size_t i = range.first + type.count;
   if (!type || i >= range.last) return false;

@@ -136,20 +136,13 @@ void thai(std::string& text) {
   text = std::move(out);
 }
 
-/// `Dhaka-1213` → `Dhaka 1213`: a postcode that a hyphen joins to the town, at the end of a line.
-void part_postcodes(std::string& text) {
-  constexpr std::size_t kShortest = 4, kLongest = 7;  // with a space
-  for (std::size_t i = 3; i + kShortest < text.size(); ++i) {
-    if (text[i] != '-' || !is_digit(text[i + 1])) continue;
-    const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c & 0x80) != 0; };
-    if (!is_letter(text[i - 1]) || !is_letter(text[i - 2]) || !is_letter(text[i - 3])) continue;
-    std::size_t end = i + 1;
-    while (end < text.size() && (is_digit(text[end]) || text[end] == ' ')) ++end;
-    const bool ends_line = end == text.size() || text[end] == ',';
-    while (end > i && text[end - 1] == ' ') --end;
-    const std::size_t size = end - i - 1;
-    if (ends_line && size >= kShortest && size <= kLongest) text[i] = ' ';
-  }
+/// `Dhaka-1213` → `Dhaka 1213`, `Sector-5` → `Sector 5`: a word and its number.
+void part_words_and_numbers(std::string& text) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c & 0x80) != 0; };
+  for (std::size_t i = 3; i + 1 < text.size(); ++i)
+    if (text[i] == '-' && is_digit(text[i + 1]) && is_letter(text[i - 1]) &&
+        is_letter(text[i - 2]) && is_letter(text[i - 3]))
+      text[i] = ' ';
 }
 
 }  // namespace
@@ -168,7 +161,7 @@ void unify_spellings(Country country, std::string& text) {
   else if (country == Country('T', 'H'))
     thai(text);
   else
-    part_postcodes(text);
+    part_words_and_numbers(text);
 }
 
 }  // namespace geonce

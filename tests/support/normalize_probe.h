@@ -38,22 +38,20 @@ inline void probe_fields(geonce::Normalizer& normalizer, const geonce::QueryView
 /// line that reads back as itself. The first byte picks the country. Stops the process when broken.
 inline void probe_normalizer(std::string_view bytes) {
   using namespace geonce;
-  constexpr std::array kCountries{Country('U', 'S'),
-                                  Country('C', 'A'),
-                                  Country('P', 'R'),
-                                  Country(),
-                                  Country('D', 'E'),
-                                  Country('F', 'R'),
-                                  Country('G', 'B'),
-                                  Country('I', 'T'),
-                                  Country('N', 'L'),
-                                  Country('J', 'P'),
-                                  Country('T', 'R'),
-                                  Country('S', 'A'),
-                                  Country('E', 'S'),
-                                  Country('S', 'E'),
-                                  Country('R', 'U'),
-                                  Country('V', 'N')};
+  constexpr std::array kCountries{
+      Country('U', 'S'), Country('C', 'A'), Country('P', 'R'), Country(),         Country('D', 'E'),
+      Country('F', 'R'), Country('G', 'B'), Country('I', 'T'), Country('N', 'L'), Country('J', 'P'),
+      Country('T', 'R'), Country('S', 'A'), Country('E', 'S'), Country('S', 'E'), Country('R', 'U'),
+      Country('V', 'N'), Country('A', 'U'), Country('N', 'Z'), Country('Z', 'A'), Country('I', 'N'),
+      Country('P', 'K'), Country('B', 'D'), Country('S', 'G'), Country('H', 'K'), Country('P', 'H'),
+      Country('M', 'Y'), Country('I', 'D'), Country('T', 'H'), Country('K', 'R'), Country('C', 'N'),
+      Country('T', 'W'), Country('M', 'O'), Country('I', 'E'), Country('B', 'E'), Country('L', 'U'),
+      Country('C', 'H'), Country('A', 'T'), Country('P', 'T'), Country('B', 'R'), Country('M', 'X'),
+      Country('A', 'R'), Country('C', 'O'), Country('G', 'T'), Country('C', 'L'), Country('P', 'L'),
+      Country('C', 'Z'), Country('S', 'K'), Country('H', 'U'), Country('R', 'O'), Country('U', 'A'),
+      Country('B', 'G'), Country('R', 'S'), Country('G', 'R'), Country('C', 'Y'), Country('D', 'K'),
+      Country('N', 'O'), Country('F', 'I'), Country('L', 'V'), Country('I', 'L'), Country('I', 'R'),
+      Country('E', 'G'), Country('D', 'Z'), Country('L', 'A'), Country('N', 'G')};
   if (bytes.empty()) return;
   thread_local Normalizer normalizer;
   QueryView query;
