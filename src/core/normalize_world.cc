@@ -327,6 +327,12 @@ bool WorldGrammar::is_numbered_road(Range range) const {
   return i + 1 == range.last && starts_with_digit(tokens_->view(i));
 }
 
+/// `B-14`, as the plots of many quarters of India and its neighbours are numbered.
+bool WorldGrammar::is_lettered_house(std::string_view text) const {
+  return rules_->words.find("en_in") != std::string_view::npos && text.size() > 2 &&
+         text[0] >= 'a' && text[0] <= 'z' && text[1] == '-' && starts_with_digit(text.substr(2));
+}
+
 /// A house number that begins at `i`, its mark before it.
 bool WorldGrammar::house_at(std::size_t i, std::size_t last, House& house) const {
   house.range.first = i;
@@ -340,7 +346,7 @@ bool WorldGrammar::house_at(std::size_t i, std::size_t last, House& house) const
     house.range.last = i + none.count;
     return true;
   }
-  if (!starts_with_digit(tokens_->view(i))) return false;
+  if (!starts_with_digit(tokens_->view(i)) && !is_lettered_house(tokens_->view(i))) return false;
   house.text = tokens_->view(i);
   ++i;
   while (i < last && !(*tokens_)[i].after_break) {
@@ -706,8 +712,8 @@ bool WorldGrammar::unit_and_house(Range range, Street& street) const {
 bool WorldGrammar::house_before_road(Range range, Range next, Street& street) const {
   const auto name = tokens_->view(next.first);
   // `KG 14 Ave, House 22, Kigali`: the last line is the town.
-  const bool is_town = range.first != segments_.front().first &&
-                       next.last == segments_.back().last && town_ == kNone;
+  const bool is_town = next.last == segments_.back().last && town_ == kNone &&
+                       (range.first != segments_.front().first || postcode_.found());
   if (rules_->house == CountryRules::House::behind || is_town ||
       (starts_with_digit(name) && !is_ordinal(name)) ||
       !house_at(range.first, range.last, street.house) || street.house.range.last != range.last)

@@ -80,6 +80,7 @@ class WorldGrammar {
   void door(Range range, std::string& out) const;
 
   // The number.
+  [[nodiscard]] bool is_lettered_house(std::string_view text) const;
   bool house_at(std::size_t i, std::size_t last, House& house) const;
   bool house_in_front(Range range, House& house) const;
   bool house_behind(Range range, House& house) const;

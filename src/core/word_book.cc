@@ -252,6 +252,15 @@ constexpr auto kAdminsZa = std::to_array<AdminRow>({
 constexpr auto kAdminsGb = std::to_array<AdminRow>({
 #include "core/tables/admins_gb.inc"
 });
+constexpr auto kAdminsNg = std::to_array<AdminRow>({
+#include "core/tables/admins_ng.inc"
+});
+constexpr auto kAdminsJp = std::to_array<AdminRow>({
+#include "core/tables/admins_jp.inc"
+});
+constexpr auto kAdminsKr = std::to_array<AdminRow>({
+#include "core/tables/admins_kr.inc"
+});
 constexpr auto kAdminsBr = std::to_array<AdminRow>({
 #include "core/tables/admins_br.inc"
 });
@@ -280,6 +289,9 @@ std::span<const AdminRow> admins(std::string_view list) {
   if (list == "pk") return kAdminsPk;
   if (list == "za") return kAdminsZa;
   if (list == "gb") return kAdminsGb;
+  if (list == "ng") return kAdminsNg;
+  if (list == "jp") return kAdminsJp;
+  if (list == "kr") return kAdminsKr;
   if (list == "br") return kAdminsBr;
   if (list == "in") return kAdminsIn;
   if (list == "it") return kAdminsIt;
