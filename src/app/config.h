@@ -19,6 +19,11 @@
 
 namespace geonce {
 
+/// `[key]`
+struct KeyConfig {
+  std::filesystem::path secret_file;  // empty: keys are plain SHA-256
+};
+
 /// `[memory]`
 struct MemoryConfig {
   std::int64_t max_mib = 32;
@@ -97,6 +102,7 @@ struct BatchConfig {
 struct Config {
   std::filesystem::path store;  // the embedded store's file
   std::filesystem::path specs;  // a folder of own provider files; empty: none
+  KeyConfig key;
   MemoryConfig memory;
   ChainConfig chain;
   std::map<std::string, ProviderConfig> providers;

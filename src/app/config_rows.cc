@@ -45,6 +45,11 @@ const std::vector<ConfigRow>& config_rows() {
        .doc =
            "Folder of provider files of your own; one with a built-in name replaces the built-in."},
 
+      {.path = "key.secret_file",
+       .at = GEONCE_AT(key.secret_file),
+       .doc = "File of the secrets that keys are made with, the newest first: `ID SECRET` a line. "
+              "Without it anybody can make the key of an address."},
+
       {.path = "memory.max_mib",
        .at = GEONCE_AT(memory.max_mib),
        .doc = "Size of the cache in this process, all overhead counted.",

@@ -254,6 +254,23 @@ Result<std::unique_ptr<Store>> open_store(const Config& config, bool create) {
   return open_sqlite_store(options);
 }
 
+Result<KeyRing> key_ring_of(const Config& config) {
+  if (config.key.secret_file.empty()) return KeyRing::plain();
+  std::ifstream file(config.key.secret_file);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file)
+    return fail(ErrorCode::invalid_config,
+                "key.secret_file: cannot read {}",
+                config.key.secret_file.string());
+  auto ring = KeyRing::parse(text);
+  if (!ring)
+    return fail(ErrorCode::invalid_config,
+                "key.secret_file: {}, {}",
+                config.key.secret_file.string(),
+                ring.error().message);
+  return ring;
+}
+
 Result<std::unique_ptr<Engine>> open_engine(const Config& config) {
   return LiveEngine::open(config);
 }

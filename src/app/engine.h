@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/config.h"
+#include "core/key_ring.h"
 #include "core/result.h"
 #include "providers/provider.h"
 #include "resolver/resolver.h"
@@ -33,6 +34,10 @@ class Engine {
 /// errors    invalid_config  a chain names a provider that there is no spec for, a secret is
 /// missing, …
 Result<std::unique_ptr<Engine>> open_engine(const Config& config);
+
+/// What keys are made with.
+/// errors    invalid_config  `key.secret_file` cannot be read, or is none
+Result<KeyRing> key_ring_of(const Config& config);
 
 /// The paid providers of all chains as they would be asked, without opening anything.
 /// errors    invalid_config

@@ -205,7 +205,10 @@ void append_cell(const RowResult& r, std::size_t column, std::string& out) {
       append_text(r.cache, out);
       break;
     case Column::key:
-      if (r.key) out += to_text(*r.key);
+      if (r.key) {
+        out += r.key_prefix;
+        out += to_hex({reinterpret_cast<const char*>(r.key->bytes.data()), r.key->bytes.size()});
+      }
       break;
     case Column::error:
       append_text(r.error, out);

@@ -36,6 +36,7 @@ struct RowResult {
   std::string_view cache;  // where from: to_string(AnswerSource)
   std::string_view error;
   std::optional<Key> key;
+  std::string_view key_prefix = "n1_";  // KeyRing::prefix
   RowStatus status = RowStatus::error;
   std::optional<Precision> precision;
   Country country;

@@ -227,6 +227,7 @@ void RowReader::read(RowWork& work, Pool pool, UtcMs now) {
       row.is_first = true;
       Asked& asked = work.asked.emplace_back();
       asked.slot = slot;
+      asked.former = keyed->former;
       asked.country = keyed->country;
       asked.quality = keyed->quality;
       asked.took_defaults = took_defaults;

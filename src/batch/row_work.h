@@ -20,6 +20,7 @@ namespace geonce {
 /// One distinct address of a chunk and what became of it.
 struct Asked {
   Slot slot;
+  std::vector<Key> former;  // under older secrets
   Country country;
   Quality quality = Quality::none;
   bool took_defaults = false;  // the file's default city or state
@@ -66,12 +67,14 @@ class RowReader {
             const Mapping& mapping,
             const PreviousRows* previous,
             bool retry_negative,
-            KnownRows& known)
+            KnownRows& known,
+            const KeyRing& ring = KeyRing::plain())
       : input_(&input),
         mapping_(&mapping),
         previous_(previous),
         retry_negative_(retry_negative),
-        known_(&known) {}
+        known_(&known),
+        normalizer_(ring) {}
 
   /// now       what is known and fresh then answers at once
   void read(RowWork& work, Pool pool, UtcMs now);

@@ -150,7 +150,7 @@ void set_times(UtcMs answered_at, UtcMs expires_at, RowResult& result) {
   if (expires_at > 0) result.expires_at = expires_at;
 }
 
-RowResult result_of(const RowRef& row, const RowWork& work) {
+RowResult result_of(const RowRef& row, const RowWork& work, const KeyRing& ring) {
   RowResult result;
   if (row.is_empty) {
     result.status = RowStatus::empty;
@@ -180,6 +180,7 @@ RowResult result_of(const RowRef& row, const RowWork& work) {
     result.error = resolved.error->message;
   }
   result.key = asked.slot.key;
+  result.key_prefix = ring.prefix();
   return result;
 }
 
@@ -346,7 +347,8 @@ void Run::work_on_tasks() {
                    prepared_.mapping,
                    prepared_.previous ? &*prepared_.previous : nullptr,
                    options_.retry_negative,
-                   known_rows_);
+                   known_rows_,
+                   *options_.ring);
   while (const auto task = tasks_.pop()) {
     if (task->deed == Task::Deed::ask)
       ask(*task->work, reader);
@@ -384,7 +386,7 @@ void Run::send(RowWork& work, const std::vector<std::uint32_t>& which) {
   for (const std::uint32_t index : which) {
     const Asked& asked = work.asked[index];
     Ask& ask = asks.emplace_back(
-        Ask{asked.slot, query_of(prepared_.mapping, work, asked), asked.quality, {}});
+        Ask{asked.slot, asked.former, query_of(prepared_.mapping, work, asked), asked.quality, {}});
     ask.options.cause = Cause::batch;
     ask.options.cache_only = options_.cache_only || end_.load() == BatchEnd::capped;
     ask.options.refresh_before = refresh_before_;
@@ -565,7 +567,7 @@ void Run::format(RowWork& work) {
       if (is_exception(known->status))
         writer_->append_with_cells(work.chunk, record, known->cells(), work.exceptions);
     } else {
-      const RowResult result = result_of(row, work);
+      const RowResult result = result_of(row, work, *options_.ring);
       count(row, result.status, work);
       written = writer_->append(work.chunk, record, result, work.output);
       if (written && is_exception(result.status))
@@ -917,7 +919,8 @@ Result<BatchPlan> plan_batch(Resolver& resolver,
                    prepared->mapping,
                    prepared->previous ? &*prepared->previous : nullptr,
                    options.retry_negative,
-                   known_rows);
+                   known_rows,
+                   *options.ring);
   RowWork work;
   while (!stop.stop_requested() && (!options.limit || plan.rows < *options.limit)) {
     auto more = prepared->input.next(work.chunk);
@@ -934,8 +937,8 @@ Result<BatchPlan> plan_batch(Resolver& resolver,
     std::vector<Ask> asks;
     asks.reserve(work.asked.size());
     for (const Asked& asked : work.asked) {
-      Ask& ask = asks.emplace_back(
-          Ask{asked.slot, query_of(prepared->mapping, work, asked), asked.quality, {}});
+      Ask& ask = asks.emplace_back(Ask{
+          asked.slot, asked.former, query_of(prepared->mapping, work, asked), asked.quality, {}});
       ask.options.retry_no_match = options.retry_negative;
       ask.options.refresh_before = options.refresh ? kRefreshAll : 0;
     }

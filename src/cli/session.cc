@@ -40,9 +40,15 @@ Result<std::unique_ptr<Store>> open_existing_store(const Globals& globals) {
   return open_store(loaded->config, false);
 }
 
-Result<Slot> slot_of(std::string_view key_or_address, Country country) {
+Result<KeyRing> load_key_ring(const Globals& globals) {
+  const auto loaded = load(globals);
+  if (!loaded) return fail(loaded.error());
+  return key_ring_of(loaded->config);
+}
+
+Result<Slot> slot_of(std::string_view key_or_address, Country country, const KeyRing& ring) {
   if (auto key = parse_key(key_or_address)) return Slot{kDefaultPool, *key};
-  Normalizer normalizer;
+  Normalizer normalizer(ring);
   QueryView query;
   query.text = key_or_address;
   query.country = country;

@@ -22,8 +22,11 @@ Result<LoadedConfig> load(const Globals& globals);
 /// The store of that configuration; an error when there is none yet.
 Result<std::unique_ptr<Store>> open_existing_store(const Globals& globals);
 
+/// What the keys of that configuration are made with.
+Result<KeyRing> load_key_ring(const Globals& globals);
+
 /// A key's text form, or an address that is normalised to its key.
-Result<Slot> slot_of(std::string_view key_or_address, Country country);
+Result<Slot> slot_of(std::string_view key_or_address, Country country, const KeyRing& ring);
 
 /// A country as a flag names it: an ISO 3166-1 code or an English name; unknown for "".
 /// errors    usage, with the flag's name

@@ -59,7 +59,7 @@ void add_line(std::string& text, std::string_view name, std::string_view value) 
 
 }  // namespace
 
-std::string explain(const QueryView& query, const Result<Canonical>& read) {
+std::string explain(const QueryView& query, const Result<Canonical>& read, const KeyRing& ring) {
   std::string text;
   add_line(text, "asked", Query::from(query).one_line());
   if (!read) {
@@ -79,9 +79,9 @@ std::string explain(const QueryView& query, const Result<Canonical>& read) {
     add_line(text, "quality", fmt::format("{}: {}", word, meaning(word)));
   add_line(text, "canonical", one_line(*read));
   add_line(text, "pre-image", visible(pre_image(*read)));
-  add_line(text, "key", to_text(key_of(*read)));
-  if (const Key building = building_key_of(*read); building != key_of(*read))
-    add_line(text, "building", to_text(building));
+  add_line(text, "key", ring.text(ring.key(pre_image(*read))));
+  if (const auto building = building_pre_image(*read); building != pre_image(*read))
+    add_line(text, "building", ring.text(ring.key(building)));
   return text;
 }
 
@@ -105,8 +105,9 @@ std::string explain_json(const Result<Canonical>& read, Normalizer& normalizer) 
     object["error"] = {{"code", to_string(read.error().code)}, {"message", read.error().message}};
     return boost::json::serialize(object);
   }
-  object["key"] = to_text(key_of(*read));
-  object["building_key"] = to_text(building_key_of(*read));
+  const KeyRing& ring = normalizer.ring();
+  object["key"] = ring.text(ring.key(pre_image(*read)));
+  object["building_key"] = ring.text(ring.key(building_pre_image(*read)));
   object["canonical"] = normalizer.canonical_text(*read);
   object["mode"] = to_string(read->mode);
   object["country"] = read->country.is_known() ? boost::json::value(read->country.code()) : nullptr;

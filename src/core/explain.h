@@ -9,7 +9,9 @@ namespace geonce {
 
 /// An account of one address for a person: what was taken for what, the pre-image with `␟` between
 /// its parts, the key. Lines end with `\n`. Shows the address: not for logs.
-std::string explain(const QueryView& query, const Result<Canonical>& read);
+std::string explain(const QueryView& query,
+                    const Result<Canonical>& read,
+                    const KeyRing& ring = KeyRing::plain());
 
 /// The same as one JSON object without line breaks: `key`, `building_key`, `canonical` (a text with
 /// this key), `mode`, `country`, `fields` (those that are not empty), `quality`, `pre_image`; or

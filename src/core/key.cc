@@ -68,9 +68,22 @@ std::string to_text(const Key& key) {
 }
 
 Result<Key> parse_key(std::string_view text) {
-  if (text.size() != kPrefix.size() + 64 || !text.starts_with(kPrefix))
-    return fail(ErrorCode::invalid_address, "a key is n1_ followed by 64 lower-case hex digits");
-  auto bytes = from_hex(text.substr(kPrefix.size()));
+  // n1_…, or n1.k2_… with the id of the secret it was made with.
+  const auto digits = std::min(text.find('_'), text.size());
+  auto head = text.substr(0, digits);
+  bool is_head = head.starts_with("n1");
+  head.remove_prefix(std::min<std::size_t>(head.size(), 2));
+  if (!head.empty()) {
+    is_head = is_head && head.size() > 1 && head.front() == '.' &&
+              std::all_of(head.begin() + 1, head.end(), [](char c) {
+                return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+              });
+  }
+  if (!is_head || text.size() != digits + 1 + 64)
+    return fail(
+        ErrorCode::invalid_address,
+        "a key is n1_ (n1.ID_ where it was made with a secret) and 64 lower-case hex digits");
+  auto bytes = from_hex(text.substr(digits + 1));
   if (!bytes) return fail(bytes.error());
   Key key;
   std::memcpy(key.bytes.data(), bytes->data(), key.bytes.size());

@@ -27,7 +27,7 @@ std::string to_text(const Key& key);
 /// The SHA-256 of some bytes.
 Key sha256(std::string_view bytes);
 
-/// errors    invalid_address  not `n1_` and 64 lower-case hex digits
+/// errors    invalid_address  not `n1_` or `n1.ID_` and 64 lower-case hex digits
 Result<Key> parse_key(std::string_view text);
 
 /// Callers who share answers. 1 unless the operator says otherwise.

@@ -350,7 +350,7 @@ Result<void> Normalizer::State::run(const QueryView& query) {
   return read_language(query.language, out.options);
 }
 
-Normalizer::Normalizer() : state_(std::make_unique<State>()) {}
+Normalizer::Normalizer(const KeyRing& ring) : ring_(&ring), state_(std::make_unique<State>()) {}
 Normalizer::~Normalizer() = default;
 
 Result<Canonical> Normalizer::normalize(const QueryView& query) {
@@ -372,7 +372,9 @@ Result<Keyed> Normalizer::key(const QueryView& query) {
   const Canonical& canonical = state_->out;
   state_->bytes.clear();
   append_pre_image(canonical, state_->bytes);
-  return Keyed{sha256(state_->bytes), canonical.mode, canonical.quality, canonical.country};
+  Keyed keyed{ring_->key(state_->bytes), canonical.mode, canonical.quality, canonical.country, {}};
+  if (ring_->has_former()) keyed.former = ring_->former(state_->bytes);
+  return keyed;
 }
 
 }  // namespace geonce

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/key.h"
+#include "core/key_ring.h"
 #include "core/query.h"
 
 namespace geonce {
@@ -54,8 +55,8 @@ void append_pre_image(const Canonical& canonical, std::string& bytes);
 /// errors    invalid_address  not a pre-image of this version
 Result<Canonical> parse_pre_image(std::string_view bytes);
 Key key_of(const Canonical& canonical);
-/// The key without unit and extra: one per building.
-Key building_key_of(const Canonical& canonical);
+/// The pre-image without unit and extra: one per building.
+std::string building_pre_image(const Canonical& canonical);
 /// One line that normalises to itself (given the same country).
 std::string one_line(const Canonical& canonical);
 
@@ -64,12 +65,14 @@ struct Keyed {
   Mode mode = Mode::unparsed;
   Quality quality = Quality::none;
   Country country;
+  std::vector<Key> former;  // under older secrets, where the ring has some
 };
 
 /// Normalises addresses by docs/formats/key.md. Keeps its buffers: one per thread, not shared.
 class Normalizer {
  public:
-  Normalizer();
+  /// ring   what keys are made with; outlives this
+  explicit Normalizer(const KeyRing& ring = KeyRing::plain());
   ~Normalizer();
   Normalizer(const Normalizer&) = delete;
   Normalizer& operator=(const Normalizer&) = delete;
@@ -82,11 +85,13 @@ class Normalizer {
   /// A text that has the key of `canonical`: its line, or where fields say what no line can, the
   /// pre-image, which reads as an address too.
   std::string canonical_text(const Canonical& canonical);
+  [[nodiscard]] const KeyRing& ring() const { return *ring_; }
   /// The same without building the strings: the hot path.
   Result<Keyed> key(const QueryView& query);
 
  private:
   struct State;
+  const KeyRing* ring_;
   std::unique_ptr<State> state_;
 };
 

@@ -140,11 +140,11 @@ Result<Canonical> parse_pre_image(std::string_view bytes) {
 
 Key key_of(const Canonical& canonical) { return sha256(pre_image(canonical)); }
 
-Key building_key_of(const Canonical& canonical) {
+std::string building_pre_image(const Canonical& canonical) {
   Canonical building = canonical;
   building.unit.clear();
   building.extra.clear();
-  return key_of(building);
+  return pre_image(building);
 }
 
 std::string one_line(const Canonical& canonical) {

@@ -754,6 +754,7 @@ class LiveResolver final : public Resolver {
         places.push_back(set.add(item.group->asks[i].slot));
     }
     auto found = parts_.store.find(set.slots, store_deadline());
+    if (found) take_over_former(items, places, set.slots, *found);
     if (found) {
       for (std::size_t i = 0; i < set.slots.size(); ++i) {
         const auto& entry = (*found)[i];
@@ -785,6 +786,49 @@ class LiveResolver final : public Resolver {
       under_way(reads_under_way_, -1);
     }
     pump();
+  }
+
+  /// What is filed under the key of an older secret is filed anew under the present one. Where that
+  /// cannot be done now, the address is a miss, as it is for all who do not know the old secret.
+  void take_over_former(const std::vector<ReadItem>& items,
+                        const std::vector<std::uint32_t>& places,
+                        const std::vector<Slot>& slots,
+                        std::vector<std::optional<Found>>& found) {
+    std::vector<Rekey> candidates;
+    std::vector<std::uint32_t> place_of;
+    std::size_t at = 0;
+    for (const ReadItem& item : items) {
+      if (item.flight) {
+        ++at;
+        continue;
+      }
+      for (const std::uint32_t i : item.indices) {
+        const std::uint32_t place = places[at++];
+        const Ask& ask = item.group->asks[i];
+        if (found[place]) continue;
+        for (const Key& former : ask.former) {
+          candidates.push_back({{ask.slot.pool, former}, slots[place]});
+          place_of.push_back(place);
+        }
+      }
+    }
+    if (candidates.empty()) return;
+    std::vector<Slot> former;
+    for (const Rekey& candidate : candidates) former.push_back(candidate.from);
+    const auto known = parts_.store.find(former, store_deadline());
+    if (!known) return;
+    std::vector<Rekey> rekeys;
+    std::vector<std::uint32_t> rekeyed;
+    for (std::size_t c = 0; c < candidates.size(); ++c) {
+      if (!(*known)[c]) continue;
+      rekeys.push_back(candidates[c]);
+      rekeyed.push_back(place_of[c]);
+    }
+    if (rekeys.empty()) return;
+    const auto moved = parts_.store.rekey(rekeys, store_deadline());
+    if (!moved) return;
+    for (std::size_t r = 0; r < rekeys.size(); ++r)
+      if ((*moved)[r]) found[rekeyed[r]] = (*moved)[r];
   }
 
   static Resolved failed(Error error) {
@@ -957,6 +1001,18 @@ std::vector<Resolved> LiveResolver::peek(std::span<const Ask> asks, Deadline dea
     for (const std::size_t i : missing) known[i] = failed(found.error());
     return known;
   }
+  std::vector<Slot> former;
+  std::vector<std::size_t> former_of;
+  for (std::size_t m = 0; m < missing.size(); ++m) {
+    if ((*found)[m]) continue;
+    for (const Key& key : asks[missing[m]].former) {
+      former.push_back({slots[m].pool, key});
+      former_of.push_back(m);
+    }
+  }
+  if (const auto old = parts_.store.find(former, deadline); old)
+    for (std::size_t f = 0; f < former.size(); ++f)
+      if ((*old)[f] && !(*found)[former_of[f]]) (*found)[former_of[f]] = (*old)[f];
   // What is left goes through the machine, which is forbidden to pay.
   struct Asking {
     std::size_t index = 0;

@@ -58,6 +58,7 @@ struct AskOptions {
 
 struct Ask {
   Slot slot;
+  std::vector<Key> former;  // what the key was under older secrets: its answer is taken over
   Query query;
   Quality quality = Quality::none;
   AskOptions options;

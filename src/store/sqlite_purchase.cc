@@ -720,6 +720,21 @@ bool invalidate(SqliteWork& work, const Slot& slot) {
   return entry && entry->found;
 }
 
+std::optional<Found> rekey(SqliteWork& work, const Rekey& rekey) {
+  const auto& [from, to] = rekey;
+  const auto entry = read_entry(work, from);
+  const auto claim = read_claim(work, from);
+  const bool is_free = !read_entry(work, to) && !read_claim(work, to);
+  if (!entry || !entry->found || !is_free || (claim && claim->phase == Phase::in_flight))
+    return std::nullopt;
+  for (const std::string_view table : {"entry", "claim", "no_match"})
+    work.db
+        .prepare(fmt::format("UPDATE {} SET pool = ?, key = ? WHERE pool = ? AND key = ?", table))
+        .bind(to.pool, blob(to.key), from.pool, blob(from.key))
+        .run();
+  return entry->found;
+}
+
 void pin(SqliteWork& work,
          const Slot& slot,
          const Answer& answer,

@@ -318,6 +318,11 @@ struct StoreStats {
                batches = 0;
 };
 
+/// An address whose key has changed, because a new secret makes it.
+struct Rekey {
+  Slot from, to;
+};
+
 /// The durable truth. Each method is one transaction (or one per ≤ 1,000 rows where it says so);
 /// what it returned is on disk. Every method may be called from several threads at once, calls that
 /// meet share a commit. Results are in the order of the requests; implementations sort by key
@@ -340,6 +345,10 @@ class Store {
   /// Opens a new window: answers of calls begun before cannot fill it. Returns how many had an
   /// entry.
   virtual Result<std::size_t> invalidate(std::span<const Slot>, Deadline) = 0;
+  /// Files what is remembered under `from` under `to`, claims at rest and single no-matches with
+  /// it. Nothing moves where `to` has an entry or a claim, or a call for `from` is on its way.
+  /// returns   per pair what stands under `to` now, if it was moved
+  virtual Result<std::vector<std::optional<Found>>> rekey(std::span<const Rekey>, Deadline) = 0;
   /// Stores an answer a person gave; nothing replaces it but another pin or `invalidate`.
   virtual Result<void> pin(const Slot&,
                            const Answer&,

@@ -50,6 +50,10 @@ class FaultyStore : public Store {
     return store_.find_places(keys, d);
   }
 
+  Result<std::vector<std::optional<Found>>> rekey(std::span<const Rekey> rekeys,
+                                                  Deadline d) override {
+    return store_.rekey(rekeys, d);
+  }
   Result<std::size_t> invalidate(std::span<const Slot> slots, Deadline d) override {
     return store_.invalidate(slots, d);
   }

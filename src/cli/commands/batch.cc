@@ -330,8 +330,11 @@ int run(const Globals& globals, const Arguments& arguments) {
   if (!loaded) return report(loaded.error());
   const auto config = with_flags(loaded->config, arguments);
   if (!config) return report(config.error());
-  const auto options = options_of(arguments, *config);
+  const auto ring = key_ring_of(*config);
+  if (!ring) return report(ring.error());
+  auto options = options_of(arguments, *config);
   if (!options) return report(options.error());
+  options->ring = &*ring;
   if (const auto files = check_files(arguments); !files) return report(files.error());
   if (arguments.file == "-" && isatty(STDIN_FILENO) == 1)
     return report({ErrorCode::usage, "name a file, or pipe rows into geonce batch", {}, {}, {}});

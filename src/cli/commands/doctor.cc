@@ -81,7 +81,21 @@ void look_at_store(const Config& config, bool deep, Findings& findings) {
   }
 }
 
-void look_at_keys(const Config& config) {
+void look_at_keys(const Config& config, Findings& findings) {
+  const auto ring = key_ring_of(config);
+  if (!ring)
+    findings.bad(ring.error());
+  else if (ring->has_secret())
+    Findings::good(fmt::format("keys are made with a secret: {}…", ring->prefix()));
+  else
+    Findings::good("keys are made without a secret: anybody can make the key of an address");
+  std::error_code unread;
+  const auto ring_mode = std::filesystem::status(config.key.secret_file, unread).permissions();
+  if (!config.key.secret_file.empty() && !unread &&
+      (ring_mode & std::filesystem::perms::others_read) != std::filesystem::perms::none)
+    Findings::warn(
+        fmt::format("everybody on this machine can read the secret of the keys: chmod 600 {}",
+                    config.key.secret_file.string()));
   for (const auto& [name, provider] : config.providers) {
     std::error_code error;
     const auto mode = std::filesystem::status(provider.secret_file, error).permissions();
@@ -127,7 +141,7 @@ int examine(const Globals& globals, bool deep) {
   Findings::good(loaded->file.empty() ? std::string("no configuration file: defaults")
                                       : fmt::format("configuration {}", loaded->file.string()));
   look_at_store(loaded->config, deep, findings);
-  look_at_keys(loaded->config);
+  look_at_keys(loaded->config, findings);
   look_at_chain(loaded->config, findings);
   return findings.exit_code();
 }

@@ -15,8 +15,8 @@ struct Arguments {
   bool json = false;
 };
 
-boost::json::object json_of(const EntryRow& entry) {
-  boost::json::object object{{"key", to_text(entry.slot.key)},
+boost::json::object json_of(const EntryRow& entry, const KeyRing& ring) {
+  boost::json::object object{{"key", ring.text(entry.slot.key)},
                              {"gen", entry.gen},
                              {"answered_at", utc_text(entry.answered_at)},
                              {"fresh_until", utc_text(entry.fresh_until)},
@@ -65,14 +65,16 @@ void print(const boost::json::object& object) {
   std::fputs((text + "}\n").c_str(), stdout);
 }
 
-Result<Slot> slot_of_arguments(const Arguments& arguments) {
+Result<Slot> slot_of_arguments(const Arguments& arguments, const KeyRing& ring) {
   auto country = country_of("--country", arguments.country);
   if (!country) return fail(country.error());
-  return slot_of(arguments.what, *country);
+  return slot_of(arguments.what, *country, ring);
 }
 
 int show(const Globals& globals, const Arguments& arguments) {
-  const auto slot = slot_of_arguments(arguments);
+  const auto ring = load_key_ring(globals);
+  if (!ring) return report(ring.error());
+  const auto slot = slot_of_arguments(arguments, *ring);
   if (!slot) return report(slot.error());
   auto store = open_existing_store(globals);
   if (!store) return report(store.error());
@@ -83,23 +85,25 @@ int show(const Globals& globals, const Arguments& arguments) {
         {ErrorCode::not_found,
          fmt::format(
              "nothing is remembered under {} (address points of your own answer without that)",
-             to_text(slot->key)),
+             ring->text(slot->key)),
          {},
          {},
          {}});
-  print(json_of(**entry));
+  print(json_of(**entry, *ring));
   return 0;
 }
 
 int drop(const Globals& globals, const Arguments& arguments) {
-  const auto slot = slot_of_arguments(arguments);
+  const auto ring = load_key_ring(globals);
+  if (!ring) return report(ring.error());
+  const auto slot = slot_of_arguments(arguments, *ring);
   if (!slot) return report(slot.error());
   auto store = open_existing_store(globals);
   if (!store) return report(store.error());
   const auto dropped = (*store)->invalidate(std::span(&*slot, 1), patience());
   if (!dropped) return report(dropped.error());
   fmt::print("{} {}\n",
-             to_text(slot->key),
+             ring->text(slot->key),
              *dropped > 0 ? "dropped; the next question buys anew" : "was not remembered");
   return 0;
 }
@@ -115,13 +119,15 @@ int list(const Globals& globals, const Arguments& arguments) {
       return report(
           {ErrorCode::usage, "--kind is match, no_match, ambiguous or rejected", {}, {}, {}});
   }
+  const auto ring = load_key_ring(globals);
+  if (!ring) return report(ring.error());
   auto store = open_existing_store(globals);
   if (!store) return report(store.error());
   for (std::size_t left = arguments.limit; left > 0;) {
     filter.limit = std::min<std::size_t>(left, 1'000);
     const auto entries = (*store)->entries(filter, patience());
     if (!entries) return report(entries.error());
-    for (const EntryRow& entry : *entries) std::puts(json_text(json_of(entry)).c_str());
+    for (const EntryRow& entry : *entries) std::puts(json_text(json_of(entry, *ring)).c_str());
     if (entries->size() < filter.limit) break;
     left -= entries->size();
     filter.after = entries->back().slot;

@@ -139,7 +139,7 @@ Result<QueryView> fields_row(std::string_view line,
   return query;
 }
 
-int bulk(const Arguments& arguments, Country standard) {
+int bulk(const Arguments& arguments, Country standard, const KeyRing& ring) {
   auto lines = Lines::open(arguments.bulk);
   if (!lines) return report(lines.error());
   std::vector<Column> columns;
@@ -151,7 +151,7 @@ int bulk(const Arguments& arguments, Country standard) {
     if (!named) return report(named.error());
     columns = std::move(*named);
   }
-  Normalizer normalizer;
+  Normalizer normalizer(ring);
   for (;;) {
     const auto line = lines->next();
     if (!line) return report(line.error());
@@ -171,8 +171,8 @@ int bulk(const Arguments& arguments, Country standard) {
   return 0;
 }
 
-int compare(const Arguments& arguments, Country country) {
-  Normalizer normalizer;
+int compare(const Arguments& arguments, Country country, const KeyRing& ring) {
+  Normalizer normalizer(ring);
   std::vector<Canonical> both;
   for (const std::string* text : {&arguments.address, &arguments.against}) {
     QueryView query;
@@ -180,27 +180,30 @@ int compare(const Arguments& arguments, Country country) {
     query.country = country;
     const auto read = normalizer.normalize(query);
     if (!read) return report(read.error());
-    std::fputs((explain(query, read) + '\n').c_str(), stdout);
+    std::fputs((explain(query, read, ring) + '\n').c_str(), stdout);
     both.push_back(*read);
   }
   std::fputs(explain_difference(both[0], both[1]).c_str(), stdout);
   return 0;
 }
 
-int show(const Arguments& arguments) {
+int show(const Globals& globals, const Arguments& arguments) {
+  const auto loaded = load_key_ring(globals);
+  if (!loaded) return report(loaded.error());
+  const KeyRing& ring = *loaded;
   const auto country = country_of("--country", arguments.country);
   if (!country) return report(country.error());
-  if (!arguments.bulk.empty()) return bulk(arguments, *country);
-  if (!arguments.against.empty()) return compare(arguments, *country);
+  if (!arguments.bulk.empty()) return bulk(arguments, *country, ring);
+  if (!arguments.against.empty()) return compare(arguments, *country, ring);
   QueryView query;
   query.text = arguments.address;
   query.country = *country;
-  Normalizer normalizer;
+  Normalizer normalizer(ring);
   const auto read = normalizer.normalize(query);
   if (arguments.json)
     std::puts(explain_json(read, normalizer).c_str());
   else if (read)
-    std::fputs(explain(query, read).c_str(), stdout);
+    std::fputs(explain(query, read, ring).c_str(), stdout);
   if (read) return 0;
   return arguments.json ? row(read.error().code).exit_code : report(read.error());
 }
@@ -233,11 +236,11 @@ void add_explain(CLI::App& app, Program& program) {
                  a->structured,
                  "The lines of --jsonl are fields with tabs between, under a header")
       ->needs(lines);
-  does(*command, program, [a, address, lines] {
+  does(*command, program, [a, address, lines, &program] {
     if (address->empty() && lines->empty())
       return report(
           {ErrorCode::usage, "say which ADDRESS to explain, or --jsonl FILE", {}, {}, {}});
-    return show(*a);
+    return show(program.globals, *a);
   });
 }
 

@@ -15,16 +15,16 @@ struct Arguments {
   bool json = false, cache_only = false, refresh = false;
 };
 
-boost::json::object json_of(const Key& key, const Error& error) {
-  return {{"key", to_text(key)},
+boost::json::object json_of(const std::string& key, const Error& error) {
+  return {{"key", key},
           {"status", "error"},
           {"error", to_string(error.code)},
           {"reason", error.message}};
 }
 
-boost::json::object json_of(const Key& key, const Resolved& resolved) {
+boost::json::object json_of(const std::string& key, const Resolved& resolved) {
   const Answer& answer = *resolved.answer;
-  boost::json::object object{{"key", to_text(key)},
+  boost::json::object object{{"key", key},
                              {"status", to_string(answer.kind)},
                              {"cache", to_string(resolved.source)},
                              {"provider", answer.provider}};
@@ -70,15 +70,18 @@ int get(const Globals& globals, const Arguments& arguments) {
   QueryView query;
   query.text = arguments.address;
   query.country = *country;
-  Normalizer normalizer;
-  const auto keyed = normalizer.key(query);
-  if (!keyed) return report(keyed.error());
   const auto loaded = load(globals);
   if (!loaded) return report(loaded.error());
+  const auto ring = key_ring_of(loaded->config);
+  if (!ring) return report(ring.error());
+  Normalizer normalizer(*ring);
+  const auto keyed = normalizer.key(query);
+  if (!keyed) return report(keyed.error());
   auto engine = open_engine(loaded->config);
   if (!engine) return report(engine.error());
   Ask ask;
   ask.slot.key = keyed->key;
+  ask.former = keyed->former;
   ask.query = Query::from(query);
   ask.query.country = keyed->country;
   ask.quality = keyed->quality;
@@ -86,11 +89,12 @@ int get(const Globals& globals, const Arguments& arguments) {
   ask.options.refresh_before = arguments.refresh ? kRefreshAll : 0;
   const auto resolved = (*engine)->resolver().resolve({ask}, patience());
   if (!resolved.front().answer) {
-    if (arguments.json) std::puts(json_text(json_of(keyed->key, *resolved.front().error)).c_str());
+    if (arguments.json)
+      std::puts(json_text(json_of(ring->text(keyed->key), *resolved.front().error)).c_str());
     return report(*resolved.front().error);
   }
   if (arguments.json)
-    std::puts(json_text(json_of(keyed->key, resolved.front())).c_str());
+    std::puts(json_text(json_of(ring->text(keyed->key), resolved.front())).c_str());
   else
     print_text(resolved.front());
   if (resolved.front().answer->kind == AnswerKind::match) return 0;

@@ -18,7 +18,7 @@ struct Arguments {
   bool json = false;
 };
 
-Result<LedgerFilter> filter_of(const Arguments& arguments) {
+Result<LedgerFilter> filter_of(const Arguments& arguments, const KeyRing& ring) {
   LedgerFilter filter;
   if (!arguments.from.empty()) {
     auto from = parse_utc(arguments.from);
@@ -42,7 +42,7 @@ Result<LedgerFilter> filter_of(const Arguments& arguments) {
   if (!arguments.key.empty()) {
     auto country = country_of("--country", arguments.country);
     if (!country) return fail(country.error());
-    auto slot = slot_of(arguments.key, *country);
+    auto slot = slot_of(arguments.key, *country, ring);
     if (!slot) return fail(slot.error());
     filter.slot = *slot;
   }
@@ -51,7 +51,9 @@ Result<LedgerFilter> filter_of(const Arguments& arguments) {
 }
 
 int show(const Globals& globals, const Arguments& arguments) {
-  const auto filter = filter_of(arguments);
+  const auto ring = load_key_ring(globals);
+  if (!ring) return report(ring.error());
+  const auto filter = filter_of(arguments, *ring);
   if (!filter) return report(filter.error());
   auto store = open_existing_store(globals);
   if (!store) return report(store.error());
@@ -61,7 +63,7 @@ int show(const Globals& globals, const Arguments& arguments) {
     boost::json::object object{{"at", utc_text(row.at)},
                                {"intent", to_string(row.intent)},
                                {"event", to_string(row.event)},
-                               {"key", to_text(row.slot.key)},
+                               {"key", ring->text(row.slot.key)},
                                {"gen", row.gen},
                                {"attempt", row.attempt},
                                {"provider", row.provider},
@@ -83,7 +85,9 @@ int show(const Globals& globals, const Arguments& arguments) {
 }
 
 int summary(const Globals& globals, const Arguments& arguments) {
-  auto filter = filter_of(arguments);
+  const auto ring = load_key_ring(globals);
+  if (!ring) return report(ring.error());
+  auto filter = filter_of(arguments, *ring);
   if (!filter) return report(filter.error());
   auto store = open_existing_store(globals);
   if (!store) return report(store.error());
@@ -165,7 +169,9 @@ Result<std::vector<Reconciliation>> lost_calls(Store& store,
 }
 
 int reconcile(const Globals& globals, const Arguments& arguments) {
-  const auto filter = filter_of(arguments);
+  const auto ring = load_key_ring(globals);
+  if (!ring) return report(ring.error());
+  const auto filter = filter_of(arguments, *ring);
   if (!filter) return report(filter.error());
   if (arguments.billed != "yes" && arguments.billed != "no")
     return report({ErrorCode::usage, "--billed is yes or no", {}, {}, {}});

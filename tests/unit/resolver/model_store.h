@@ -50,6 +50,18 @@ class ModelStore : public Store {
     return released;
   }
 
+  Result<std::vector<std::optional<Found>>> rekey(std::span<const Rekey> rekeys,
+                                                  Deadline) override {
+    std::vector<std::optional<Found>> moved;
+    for (const auto& [from, to] : rekeys) {
+      auto& found = moved.emplace_back();
+      const auto entry = entries_.find(from);
+      if (entry == entries_.end() || entries_.contains(to) || claims_.contains(to)) continue;
+      found = look(entry->second);
+      if (found) entries_.insert(std::pair{to, entries_.extract(entry).mapped()});
+    }
+    return moved;
+  }
   Result<std::size_t> invalidate(std::span<const Slot> slots, Deadline) override {
     for (const Slot& slot : slots) {
       Entry& entry = entries_[slot];
