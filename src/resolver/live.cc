@@ -807,7 +807,7 @@ class LiveResolver final : public Resolver {
         const Ask& ask = item.group->asks[i];
         if (found[place]) continue;
         for (const Key& former : ask.former) {
-          candidates.push_back({{ask.slot.pool, former}, slots[place]});
+          candidates.push_back({{ask.slot.pool, former}, slots[place], {}});
           place_of.push_back(place);
         }
       }

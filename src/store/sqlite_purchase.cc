@@ -721,7 +721,8 @@ bool invalidate(SqliteWork& work, const Slot& slot) {
 }
 
 std::optional<Found> rekey(SqliteWork& work, const Rekey& rekey) {
-  const auto& [from, to] = rekey;
+  const Slot& from = rekey.from;
+  const Slot& to = rekey.to;
   const auto entry = read_entry(work, from);
   const auto claim = read_claim(work, from);
   const bool is_free = !read_entry(work, to) && !read_claim(work, to);
@@ -731,6 +732,13 @@ std::optional<Found> rekey(SqliteWork& work, const Rekey& rekey) {
     work.db
         .prepare(fmt::format("UPDATE {} SET pool = ?, key = ? WHERE pool = ? AND key = ?", table))
         .bind(to.pool, blob(to.key), from.pool, blob(from.key))
+        .run();
+  if (!rekey.pre_image.empty())
+    work.db
+        .prepare(
+            "UPDATE entry_source SET pre_image = ? WHERE entry = "
+            "(SELECT id FROM entry WHERE pool = ? AND key = ?)")
+        .bind(SqliteBlob{rekey.pre_image}, to.pool, blob(to.key))
         .run();
   return entry->found;
 }

@@ -318,9 +318,10 @@ struct StoreStats {
                batches = 0;
 };
 
-/// An address whose key has changed, because a new secret makes it.
+/// An address whose key has changed, because a new secret or new rules make it.
 struct Rekey {
   Slot from, to;
+  std::string pre_image;  // what the new key is made of; empty: as before
 };
 
 /// The durable truth. Each method is one transaction (or one per ≤ 1,000 rows where it says so);

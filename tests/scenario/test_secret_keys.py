@@ -60,6 +60,26 @@ def test_after_a_rotation_no_address_is_bought_again(tmp_path, provider):
     assert one.rc != 0
 
 
+def test_rekey_moves_all_answers_so_that_the_old_secret_can_go(tmp_path, provider):
+    running = program(tmp_path, provider, f"k1 {OLD}")
+    write_csv(running.directory / "in.csv", us_addresses(2_500))
+    assert running.run(*COMMAND, "-o", "out.csv").rc == 0
+    assert len(provider.bill()) == 2_500
+    running = program(tmp_path, provider, f"k2 {NEW}")
+    planned = running.run("rekey", "--plan")
+    assert planned.rc == 0, planned.err
+    assert "2500 answers: 0 keep their keys, 2500 would move" in planned.out
+    moved = running.run("rekey")
+    assert moved.rc == 0, moved.err
+    assert "2500 answers moved" in moved.out
+    assert "2500 keep their keys, 0 would move" in running.run("rekey", "--plan").out
+    done = running.run(*COMMAND, "-o", "out.csv", "--cache-only")
+    assert done.rc == 0, done.err
+    assert statuses(read_rows(running.directory / "out.csv")) == {"match": 2_500}
+    assert len(provider.bill()) == 2_500
+    assert running.run("doctor", "--deep").rc == 0
+
+
 def test_a_secret_file_that_is_none_is_named_and_its_secrets_are_not_shown(tmp_path, provider):
     running = program(tmp_path, provider, f"K1 {OLD}")
     done = running.run("get", "1 Oak St, Reno, NV 89501", "--country", "US")

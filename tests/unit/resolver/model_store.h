@@ -53,11 +53,12 @@ class ModelStore : public Store {
   Result<std::vector<std::optional<Found>>> rekey(std::span<const Rekey> rekeys,
                                                   Deadline) override {
     std::vector<std::optional<Found>> moved;
-    for (const auto& [from, to] : rekeys) {
+    for (const auto& [from, to, pre_image] : rekeys) {
       auto& found = moved.emplace_back();
       const auto entry = entries_.find(from);
       if (entry == entries_.end() || entries_.contains(to) || claims_.contains(to)) continue;
       found = look(entry->second);
+      (void)pre_image;  // the model keeps none
       if (found) entries_.insert(std::pair{to, entries_.extract(entry).mapped()});
     }
     return moved;
