@@ -1,8 +1,8 @@
 #include "batch/row_work.h"
 
-#include <fstream>
-
 #include <gtest/gtest.h>
+
+#include "support/temp_dir.h"
 
 namespace geonce {
 namespace {
@@ -10,8 +10,7 @@ namespace {
 class RowWorkTest : public testing::Test {
  protected:
   void read(const std::string& csv) {
-    const std::string path = testing::TempDir() + "row_work.csv";
-    std::ofstream(path) << csv;
+    const std::string path = directory_.write("in.csv", csv);
     InputOptions options;
     options.path = path;
     auto input = RowInput::open(options);
@@ -50,6 +49,7 @@ class RowWorkTest : public testing::Test {
     return resolved;
   }
 
+  TempDir directory_;
   static constexpr UtcMs kNow = 1'000;
   KnownRows known_rows_{std::size_t{1} << 20U};
   std::optional<Mapping> mapping_;
