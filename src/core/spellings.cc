@@ -1,5 +1,6 @@
 #include "core/spellings.h"
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string_view>

@@ -33,9 +33,10 @@ int plan(Store& store, const KeyRing& ring) {
 int move(Store& store, const KeyRing& ring) {
   const auto moved = rekey_entries(store, ring, Deadline::never());
   if (!moved) return report(moved.error());
-  fmt::print("{} answers moved to another key, {} stayed because another answer or a call was there\n",
-             moved->moves,
-             moved->merges);
+  fmt::print(
+      "{} answers moved to another key, {} stayed because another answer or a call was there\n",
+      moved->moves,
+      moved->merges);
   return 0;
 }
 
