@@ -18,7 +18,7 @@ class Country {
 
   [[nodiscard]] bool is_known() const { return letters_ != std::array{'Z', 'Z'}; }
   /// A small number for tables, below kIndices.
-  static constexpr std::size_t kIndices = 26 * 26;
+  static constexpr std::size_t kIndices = std::size_t{26} * 26;
   [[nodiscard]] std::size_t index() const {
     return static_cast<std::size_t>(letters_[0] - 'A') * 26 +
            static_cast<std::size_t>(letters_[1] - 'A');

@@ -275,14 +275,14 @@ void find_postcode(
     const Tokens& tokens, std::size_t first, std::size_t last, Country country, Postcode& out) {
   constexpr std::size_t kLongest = 3;  // tokens, with the country's mark
   // 1234 AB and B1900 AND are the forms that end in letters alone.
-  constexpr std::size_t kLastLetters[2] = {2, 3};
+  constexpr std::size_t kFewestLetters = 2, kMostLetters = 3;
   out.first = out.last = 0;
   out.code.clear();
   const auto rules = rules_for(country);
   if (rules.empty()) return;
   for (std::size_t end = last; end > first; --end) {
     const auto& token = tokens[end - 1];
-    if (!token.has_digit() && token.size() != kLastLetters[0] && token.size() != kLastLetters[1])
+    if (!token.has_digit() && token.size() != kFewestLetters && token.size() != kMostLetters)
       continue;
     for (const Rule* rule : rules) {
       for (std::size_t length = std::min(kLongest, end - first); length >= 1; --length) {

@@ -61,7 +61,8 @@ bool has_script(CountryRules::Script script, std::string_view text) {
     case CountryRules::Script::spaced:
       return has_cjk(text);
     case CountryRules::Script::thai:
-      return text.find("\xE0\xB8") != text.npos || text.find("\xE0\xB9") != text.npos;
+      return text.find("\xE0\xB8") != std::string_view::npos ||
+             text.find("\xE0\xB9") != std::string_view::npos;
   }
   return false;
 }
@@ -184,8 +185,9 @@ std::size_t WorldGrammar::leading_units(Range range, std::string& out) const {
     const auto text = tokens_->view(id);
     if (!token.has_digit() && !is_one_letter(token, text)) break;
     // Unit 3/18 Pandanus Parade
-    if (rules_->slash == CountryRules::Slash::unit_first && text.find('/') != text.npos &&
-        id + 1 < range.last && !(*tokens_)[id + 1].after_break && !(*tokens_)[id + 1].has_digit())
+    if (rules_->slash == CountryRules::Slash::unit_first &&
+        text.find('/') != std::string_view::npos && id + 1 < range.last &&
+        !(*tokens_)[id + 1].after_break && !(*tokens_)[id + 1].has_digit())
       break;
     std::string whole(text);
     ++id;
@@ -205,8 +207,8 @@ std::size_t WorldGrammar::leading_units(Range range, std::string& out) const {
 bool WorldGrammar::glued_unit(std::size_t i, std::string& out) const {
   const auto text = tokens_->view(i);
   const auto digit = text.find_first_of("0123456789");
-  if (rules_->slash != CountryRules::Slash::unit_first || digit == 0 || digit == text.npos ||
-      text.find('/') != text.npos)
+  if (rules_->slash != CountryRules::Slash::unit_first || digit == 0 ||
+      digit == std::string_view::npos || text.find('/') != std::string_view::npos)
     return false;
   const auto word = book_->word(WordKind::unit, text.substr(0, digit));
   if (word) append_unit(word.code, text.substr(digit), out);
@@ -246,13 +248,13 @@ std::size_t WorldGrammar::box(Range range, std::string& out) const {
     const bool is_dash = text == "-" && i + 1 < range.last && (*tokens_)[i + 1].has_digit();
     if (!is_dash && !(*tokens_)[i].has_digit()) break;
     const bool is_apart = !id.empty() && !is_dash && id.back() != '-' && starts_with_digit(text) &&
-                          id.find_first_of("0123456789") != id.npos;
+                          id.find_first_of("0123456789") != std::string_view::npos;
     if (is_apart && country_ != Country('D', 'E')) id += ' ';  // Postfach 10 20 30 is 102030
     id += text;
   }
   // N-4820 is N4820.
   const auto digit = id.find_first_of("0123456789");
-  if (digit == id.npos) return range.first;
+  if (digit == std::string_view::npos) return range.first;
   if (digit > 1 && id[digit - 1] == '-') id.erase(digit - 1, 1);
   out = word.code;
   out += ':';
@@ -287,7 +289,8 @@ void WorldGrammar::door(Range range, std::string& out) const {
     auto text = word ? word.code : tokens_->view(i);
     // 3ºB is 3º B.
     constexpr std::string_view kOrdinal = "º";
-    if (const auto at = text.find(kOrdinal); at != text.npos && starts_with_digit(text)) {
+    if (const auto at = text.find(kOrdinal);
+        at != std::string_view::npos && starts_with_digit(text)) {
       append_word(text.substr(0, at + kOrdinal.size()), words);
       text.remove_prefix(at + kOrdinal.size());
     }
@@ -425,8 +428,8 @@ std::size_t WorldGrammar::trailing_units(Range range) const {
 
 void WorldGrammar::put_house(std::string_view text, Canonical& out) const {
   const auto slash = text.find('/');
-  const bool is_pair = slash != text.npos && slash + 1 < text.size() &&
-                       text.find_first_not_of("0123456789", slash + 1) == text.npos;
+  const bool is_pair = slash != std::string_view::npos && slash + 1 < text.size() &&
+                       text.find_first_not_of("0123456789", slash + 1) == std::string_view::npos;
   if (rules_->slash != CountryRules::Slash::unit_last || !is_pair || !out.unit.empty()) {
     out.house = text;
     return;
@@ -699,7 +702,8 @@ bool WorldGrammar::unit_and_house(Range range, Street& street) const {
   if (i + 1 >= range.last || (*tokens_)[i + 1].has_digit()) return false;
   const auto text = tokens_->view(i);
   const auto slash = text.find('/');
-  if (slash == text.npos || !starts_with_digit(text) || text.find('/', slash + 1) != text.npos)
+  if (slash == std::string_view::npos || !starts_with_digit(text) ||
+      text.find('/', slash + 1) != std::string_view::npos)
     return false;
   append_unit(word.code, text.substr(0, slash), street.units);
   street.house.text = text.substr(slash + 1);
@@ -741,7 +745,10 @@ bool WorldGrammar::numbered_street(Range range, Range next, Street& street) cons
 }
 
 bool WorldGrammar::house_and_road(Range range, Street& street) const {
-  if (!find_house(range, street.house)) return false;
+  if (!find_house(range, street.house)) {
+    street.house = {};
+    return false;
+  }
   if (street.house.range.first == range.first) {
     street.road = {street.house.range.last, range.last};
     street.tail = {trailing_units(street.road), range.last};
@@ -906,8 +913,9 @@ void WorldGrammar::in_own_script(Range text, Canonical& out) const {
   out.mode = has_number ? Mode::parsed : Mode::road_only;
   if (rules_->script == thai) {
     const auto town = line.rfind(' ');
-    const bool is_word = town != line.npos && line.find_first_of("0123456789", town) == line.npos;
-    out.road = line.substr(0, is_word ? town : line.npos);
+    const bool is_word = town != std::string_view::npos &&
+                         line.find_first_of("0123456789", town) == std::string_view::npos;
+    out.road = line.substr(0, is_word ? town : std::string_view::npos);
     if (is_word) out.locality = line.substr(town + 1);
     return;
   }
@@ -958,82 +966,21 @@ std::string WorldGrammar::in_one_line(const QueryView& query, Country country) {
 void WorldGrammar::fields(const Tokens& tokens, const Parts& parts, Canonical& out) {
   begin(tokens, out.country);
   Street street;
-  // What stands behind the first comma of a road are districts.
-  Range line = parts.road.empty() ? parts.text : parts.road;
-  Range districts;
-  segments_.clear();
-  split(line, segments_);
-  std::size_t s = 0;
-  std::string lead;
-  if (parts.house_number.empty()) {
-    while (s + 1 < segments_.size() && units(segments_[s], lead)) ++s;
-    Range number = segments_.empty() ? Range{} : segments_[s];
-    // 12, High Street
-    if (s + 1 < segments_.size() && house_at(number.first, number.last, street.house) &&
-        street.house.range.last == number.last)
-      number.last = segments_[++s].last;
-    // Calle Olivo, 7
-    else if (s + 1 < segments_.size() && rules_->house != CountryRules::House::front &&
-             !find_house(number, street.house) &&
-             house_at(segments_[s + 1].first, segments_[s + 1].last, street.house))
-      number.last = segments_[++s].last;
-    street.house = {};
-    line = number;
-  } else if (!segments_.empty()) {
-    line = segments_[0];
-  }
-  if (s + 1 < segments_.size()) districts = {segments_[s + 1].first, segments_.back().last};
-  out.unit = lead;
-  Range tail;
-  House& house = street.house;
-  const std::size_t behind_box =
-      parts.house_number.empty() && !line.empty() ? box(line, out.box) : line.first;
+  Range districts = find_line(parts, street);
+  const std::size_t box_end = parts.house_number.empty() && !street.road.empty()
+                                  ? box(street.road, out.box)
+                                  : street.road.first;
   if (!out.box.empty()) {
-    districts.last = std::max(districts.last, line.last);
-    districts.first = behind_box;
-    line = {};
+    districts = {box_end, std::max(districts.last, street.road.last)};
+    street.road = {};
   } else if (!parts.house_number.empty()) {
-    const Range range = parts.house_number;
-    const auto first = tokens.view(range.first);
-    const auto slash = first.find('/');
-    if (rules_->slash == CountryRules::Slash::unit_first && slash != std::string_view::npos &&
-        starts_with_digit(first)) {
-      append_unit("unit", first.substr(0, slash), out.unit);
-      out.house = first.substr(slash + 1);
-      append_flat(tokens, {range.first + 1, range.last}, out.house);
-    } else if (house_at(range.first, range.last, house)) {
-      tail = {house.range.last, range.last};
-    } else if (!units(range, out.unit)) {
-      append_flat(tokens, range, out.house);
-    }
-  } else if (!line.empty()) {
-    line.first = leading_units(line, out.unit);
-    if (unit_and_house(line, street)) {
-      if (!street.units.empty()) append_unit(street.units, {}, out.unit);
-      line = street.road;
-    } else if (!line.empty() && !is_numbered_road(line) && find_house(line, house)) {
-      if (house.range.first == line.first) {
-        line.first = house.range.last;
-        tail = {trailing_units(line), line.last};
-        line.last = tail.first;
-      } else {
-        tail = {house.range.last, line.last};
-        line.last = house.range.first;
-      }
-    }
+    take_number(parts.house_number, street);
+  } else if (!street.road.empty()) {
+    find_number(street);
   }
-  quarter(line, out.extra);
-  road(line, out.road);
-  door(tail, out.unit);
-  const bool is_number = parts.unit.size() == 1 && tokens[parts.unit.first].has_digit() &&
-                         starts_with_digit(tokens.view(parts.unit.first));
-  if (is_number && rules_->slash == CountryRules::Slash::unit_last)
-    append_unit("m", tokens.view(parts.unit.first), out.unit);
-  else if (is_number && rules_->slash == CountryRules::Slash::unit_first)
-    append_unit("unit", tokens.view(parts.unit.first), out.unit);
-  else
-    units_by_segments(parts.unit, out.unit);
-  if (!house.text.empty()) put_house(house.text, out);
+  put_street(street, out);
+  put_unit(parts.unit, out);
+  if (!street.house.text.empty()) put_house(street.house.text, out);
   if (!parts.po_box.empty() && box(parts.po_box, out.box) != parts.po_box.last) {
     out.box = "pobox:";
     out.box += tokens.view(parts.po_box.first, parts.po_box.last);
@@ -1045,6 +992,67 @@ void WorldGrammar::fields(const Tokens& tokens, const Parts& parts, Canonical& o
   put_town(parts, out);
   out.postcode = postcode_field(tokens, parts.postcode.first, parts.postcode.last, out.country);
   out.mode = out.house.empty() && out.box.empty() ? Mode::road_only : Mode::parsed;
+}
+
+/// The line of the street in a road field, and what stands behind it: districts. A number in the
+/// field may have a comma on either side (`12, High Street`, `Calle Olivo, 7`), and units before
+/// it.
+Range WorldGrammar::find_line(const Parts& parts, Street& street) {
+  segments_.clear();
+  split(parts.road.empty() ? parts.text : parts.road, segments_);
+  if (segments_.empty()) return {};
+  std::size_t s = 0;
+  if (parts.house_number.empty())
+    while (s + 1 < segments_.size() && units(segments_[s], street.units)) ++s;
+  street.road = segments_[s];
+  const bool may_go_on = parts.house_number.empty() && s + 1 < segments_.size();
+  if (may_go_on) {
+    const Range next = segments_[s + 1];
+    House house;
+    const bool is_number = house_at(street.road.first, street.road.last, house) &&
+                           house.range.last == street.road.last;
+    const bool number_follows = !is_number && rules_->house != CountryRules::House::front &&
+                                !find_house(street.road, house) &&
+                                house_at(next.first, next.last, house);
+    if (is_number || number_follows) street.road.last = segments_[++s].last;
+  }
+  if (s + 1 == segments_.size()) return {};
+  return {segments_[s + 1].first, segments_.back().last};
+}
+
+/// A field for the number alone, which may hold the unit as well.
+void WorldGrammar::take_number(Range number, Street& street) const {
+  const auto first = tokens_->view(number.first);
+  const auto slash = first.find('/');
+  House& house = street.house;
+  if (rules_->slash == CountryRules::Slash::unit_first && slash != std::string_view::npos &&
+      starts_with_digit(first)) {
+    append_unit("unit", first.substr(0, slash), street.units);
+    house.text = first.substr(slash + 1);
+    append_flat(*tokens_, {number.first + 1, number.last}, house.text);
+  } else if (house_at(number.first, number.last, house)) {
+    street.tail = {house.range.last, number.last};
+  } else if (!units(number, street.units)) {
+    append_flat(*tokens_, number, house.text);
+  }
+}
+
+/// The number in the line of a road field.
+void WorldGrammar::find_number(Street& street) const {
+  Range& line = street.road;
+  line.first = leading_units(line, street.units);
+  if (line.empty() || unit_and_house(line, street) || is_numbered_road(line)) return;
+  house_and_road(Range(line), street);
+}
+
+void WorldGrammar::put_unit(Range unit, Canonical& out) const {
+  const bool is_number = unit.size() == 1 && starts_with_digit(tokens_->view(unit.first));
+  if (is_number && rules_->slash == CountryRules::Slash::unit_last)
+    append_unit("m", tokens_->view(unit.first), out.unit);
+  else if (is_number && rules_->slash == CountryRules::Slash::unit_first)
+    append_unit("unit", tokens_->view(unit.first), out.unit);
+  else
+    doors(unit, out.unit);
 }
 
 /// The city and state of an address in fields. A city field may hold districts and the state too.
@@ -1073,7 +1081,7 @@ void WorldGrammar::put_town(const Parts& parts, Canonical& out) const {
   name(parts.state, out.admin);
 }
 
-void WorldGrammar::units_by_segments(Range range, std::string& out) const {
+void WorldGrammar::doors(Range range, std::string& out) const {
   for (std::size_t i = range.first; i < range.last;) {
     std::size_t end = i + 1;
     while (end < range.last && !(*tokens_)[end].after_break) ++end;

@@ -58,6 +58,13 @@ class WorldGrammar {
   [[nodiscard]] bool is_in_own_script(Range text) const;
   void in_own_script(Range text, Canonical& out) const;
 
+  // The steps of fields.
+  Range find_line(const Parts& parts, Street& street);
+  void take_number(Range number, Street& street) const;
+  void find_number(Street& street) const;
+  void put_unit(Range unit, Canonical& out) const;
+  void put_town(const Parts& parts, Canonical& out) const;
+
   // How a number and its road may stand.
   bool unit_and_house(Range range, Street& street) const;
   bool house_before_road(Range range, Range next, Street& street) const;
@@ -68,7 +75,7 @@ class WorldGrammar {
   // Units and boxes.
   /// All of the range is units.
   bool units(Range range, std::string& out) const;
-  void units_by_segments(Range range, std::string& out) const;
+  void doors(Range range, std::string& out) const;
   /// The end of the units that open the range.
   std::size_t leading_units(Range range, std::string& out) const;
   /// Where the units begin that end the range; its end when there are none.
@@ -95,7 +102,6 @@ class WorldGrammar {
   void road(Range range, std::string& out) const;
   void name(Range range, std::string& out) const;
   void town_name(Range range, std::string& out) const;
-  void put_town(const Parts& parts, Canonical& out) const;
   void quarter(Range& range, std::string& out) const;
   void add_extra(Range range, std::string& out) const;
 

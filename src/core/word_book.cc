@@ -9,20 +9,7 @@
 namespace geonce {
 namespace {
 
-constexpr auto front = WordKind::front;
-constexpr auto last = WordKind::last;
-constexpr auto tail = WordKind::tail;
-constexpr auto unit = WordKind::unit;
-constexpr auto alone = WordKind::alone;
-constexpr auto town = WordKind::town;
-constexpr auto quarter = WordKind::quarter;
-constexpr auto mark = WordKind::mark;
-constexpr auto extra = WordKind::extra;
-constexpr auto name = WordKind::name;
-constexpr auto box = WordKind::box;
-constexpr auto storey = WordKind::storey;
-constexpr auto behind = WordKind::behind;
-constexpr auto no_number = WordKind::no_number;
+using enum WordKind;  // the tables say front, last, …
 
 struct Row {
   WordKind kind;
@@ -328,8 +315,8 @@ const WordBook& WordBook::of(const CountryRules& rules, Country country) {
     auto made = std::make_unique<WordBook>();
     TextFolder folder;
     each(rules.words, ' ', [&](std::string_view list) { made->add(list, folder, country); });
-    for (const std::string_view box : {"po box", "p o box"})
-      made->add_word(WordKind::box, "pobox", box, folder, country);
+    for (const std::string_view spelling : {"po box", "p o box"})
+      made->add_word(WordKind::box, "pobox", spelling, folder, country);
     for (const AdminRow& row : admins(rules.admins)) {
       made->add_word(WordKind::admin, row.code, row.code, folder, country);
       each(row.names, ';', [&](std::string_view spelling) {
@@ -348,7 +335,7 @@ const WordBook& WordBook::of(const CountryRules& rules, Country country) {
 }
 
 void WordBook::add(std::string_view wanted, TextFolder& folder, Country country) {
-  const auto found = std::ranges::find(kLists, wanted, &List::name);
+  const auto* const found = std::ranges::find(kLists, wanted, &List::name);
   GEONCE_EXPECTS(found != kLists.end());
   for (std::size_t i = 0; i < found->size; ++i) {
     const Row& row = found->rows[i];

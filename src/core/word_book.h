@@ -84,7 +84,7 @@ class WordBook {
  private:
   static constexpr std::size_t kLongest = 5;  // tokens of a word
 
-  void add(std::string_view list, TextFolder& folder, Country country);
+  void add(std::string_view wanted, TextFolder& folder, Country country);
   void add_word(WordKind kind,
                 std::string_view code,
                 std::string_view spelling,
