@@ -10,7 +10,7 @@ build=(
   libsqlite3-dev libssl-dev libtomlplusplus-dev
 )
 tests=(
-  clang-format-14 clang-tidy-14 libgmock-dev libgtest-dev pandoc python3 python3-pytest zlib1g-dev
+  clang-14 clang-format-14 clang-tidy-14 libgmock-dev libgtest-dev locales pandoc python3 python3-pytest zlib1g-dev
 )
 
 case "${1:-}" in

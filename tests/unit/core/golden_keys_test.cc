@@ -3,8 +3,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -86,6 +88,46 @@ TEST(GoldenKeys, are_the_ones_that_were_given_out) {
   EXPECT_GE(examples["US"], 150);
   EXPECT_GE(examples["CA"], 50);
   EXPECT_GE(examples.size(), 40U) << "countries";
+}
+
+/// The many rows of n1_many.tsv: country, text, key.
+std::vector<GoldenRow> read_many() {
+  std::ifstream file(
+      fmt::format(GEONCE_SOURCE_DIR "/tests/fixtures/keys/n{}_many.tsv", kKeyVersion));
+  std::vector<GoldenRow> rows;
+  for (std::string line; std::getline(file, line);) {
+    const auto first = line.find('\t');
+    const auto last = line.rfind('\t');
+    if (line.starts_with('#') || first == last) continue;
+    rows.push_back({line.substr(0, first),
+                    line.substr(first + 1, last - first - 1),
+                    "",
+                    line.substr(last + 1)});
+  }
+  return rows;
+}
+
+std::size_t count_wrong(std::span<const GoldenRow> rows) {
+  Normalizer normalizer;
+  std::size_t wrong = 0;
+  for (const GoldenRow& row : rows) {
+    const auto keyed = normalizer.key(query_of(row).view());
+    if (keyed && to_text(keyed->key) == row.key) continue;
+    if (++wrong <= 5) ADD_FAILURE() << row.country << ": " << row.query;
+  }
+  return wrong;
+}
+
+TEST(GoldenKeys, of_ten_thousand_addresses_are_the_same_on_one_thread_and_on_sixteen) {
+  const auto rows = read_many();
+  ASSERT_GE(rows.size(), 10'000U);
+  EXPECT_EQ(count_wrong(rows), 0U);
+  std::array<std::size_t, 16> wrong{};
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t& sum : wrong) threads.emplace_back([&rows, &sum] { sum = count_wrong(rows); });
+  }
+  EXPECT_EQ(wrong, (std::array<std::size_t, 16>{}));
 }
 
 /// Not a test of the program: with GEONCE_FILL_KEYS=1 it fills rows that have neither pre-image nor
