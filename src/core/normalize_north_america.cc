@@ -533,7 +533,7 @@ bool NorthAmericanGrammar::box_only(std::size_t index, bool town_known) {
   if (town_known) {
     append_extra(rest);
   } else {
-    rules_.locality(rest, out_->locality);
+    take_town(rest);
   }
   return true;
 }
@@ -684,7 +684,7 @@ bool NorthAmericanGrammar::is_plain(const Canonical& out) const {
     if (!saint && (!is_plain_word(i) || ((*tokens_)[i].after_break && i != town_.first)))
       return false;
   }
-  if (lone_box) return true;
+  if (lone_box) return !town_.empty();
   // [direction] name type [direction]
   auto [first, last] = road_;
   if (road_.size() < 2 || tokens_->view(first) == "-") return false;

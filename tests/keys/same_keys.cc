@@ -1,4 +1,5 @@
-// Makes the keys of a list again and compares. scripts/same-keys builds this with several compilers.
+// Makes the keys of a list again and compares. scripts/same-keys builds this with several
+// compilers.
 //   same_keys n1_many.tsv
 #include <clocale>
 #include <cstdio>
