@@ -260,6 +260,12 @@ TEST(Normalizer, the_line_of_a_box_reads_back_or_the_text_stays_in_one_piece) {
   }
 }
 
+TEST(Normalizer, the_tables_of_every_country_can_be_read) {
+  for (char first = 'A'; first <= 'Z'; ++first)
+    for (char second = 'A'; second <= 'Z'; ++second)
+      EXPECT_TRUE(read("12 High St, Newton 12345", Country(first, second))) << first << second;
+}
+
 TEST(Normalizer, refuses_what_has_no_certain_bytes) {
   EXPECT_EQ(image("", "US"), "error invalid_address");
   EXPECT_EQ(image(" ,;\n", "US"), "error invalid_address");
