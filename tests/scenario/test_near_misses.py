@@ -98,6 +98,22 @@ def test_other_places_are_no_near_misses_and_a_store_without_any_says_so(geonce)
     assert near_misses(geonce) == []
 
 
+def test_what_was_paid_is_found_under_the_keys_of_the_time(geonce, provider):
+    both = "31 Larkspur Chase, Reno, NV 89501", "31 Larkspur Chs, Reno, NV 89501"
+    bought(geonce, *both)
+    (group,) = near_misses(geonce)
+    assert all(one["key"].startswith("n1_") for one in group["examples"][0])
+    secrets = geonce.directory / "secrets"
+    secrets.write_text(f"k1 {'a' * 40}\nplain\n")
+    geonce.environment["GEONCE_KEY_SECRET_FILE"] = str(secrets)
+    (geonce.directory / "out.csv").unlink()
+    bought(geonce, *both, "8 Elm St, Troy, NY 12180")
+    assert len(provider.bill()) == 3
+    (group,) = near_misses(geonce)
+    assert (group["pairs"], group["second_calls"], group["second_billed_microusd"]) == (1, 1, PRICE)
+    assert all(one["key"].startswith("n1.k1_") for one in group["examples"][0])
+
+
 def test_without_a_store_there_is_nothing_to_report(geonce):
     done = geonce.run("report", "near-misses")
     assert done.rc != 0
