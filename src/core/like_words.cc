@@ -110,7 +110,8 @@ char32_t LikeWords::first_letter(std::string_view word) {
   const auto [known, is_new] = s.bare_letters.try_emplace(s.a.front(), 0);
   if (!is_new) return known->second;
   std::size_t size = 0;
-  U8_FWD_1(word.data(), size, word.size());
+  const char* bytes = word.data();
+  U8_FWD_1(bytes, size, word.size());
   if (s.strip_marks(word.substr(0, size), Diacritics::latin, s.one) && decode(s.one, s.a) &&
       !s.a.empty())
     known->second = s.a.front();

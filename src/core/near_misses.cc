@@ -238,9 +238,10 @@ class NearMisses::Search {
   /// `unit 4` may be any class of unit. Words that may be classes begin with other letters.
   void unit_words(std::span<const Mark> marks) {
     constexpr std::string_view kNoClass = "unit";
-    const auto [begin, end] = std::ranges::equal_range(
-        marks, folded(static_cast<unsigned char>(kNoClass.front())), {}, &Mark::letter);
-    for (auto at = begin; at != end; ++at) {
+    const auto letter = folded(static_cast<unsigned char>(kNoClass.front()));
+    for (auto at = std::ranges::lower_bound(marks, letter, {}, &Mark::letter);
+         at != marks.end() && at->letter == letter;
+         ++at) {
       const Cut none = cut_of(*at);
       if (none.word != kNoClass) continue;
       for (const Mark& mark : marks) {
