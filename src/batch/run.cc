@@ -209,10 +209,9 @@ template <class T>
 class Queue {
  public:
   void push(T item) {
-    {
-      const std::lock_guard lock(mutex_);
-      items_.push_back(std::move(item));
-    }
+    // Under the lock: whoever takes the item may be the last to need this queue, and then it goes.
+    const std::lock_guard lock(mutex_);
+    items_.push_back(std::move(item));
     filled_.notify_one();
   }
   /// nullopt: closed and empty.
