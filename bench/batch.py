@@ -5,13 +5,13 @@
 
 A peer in the same run: the Python that people write (csv module, SHA-256 of a folded string, a dict that holds all).
 
-2026-11-30, virtual machine with 2 cores shared with other builds (load 5), medians of 3, 56 MiB in, 203 MiB out:
+2026-11-30, virtual machine with 2 cores, medians of 3, 56 MiB in, 203 MiB out; the last but one from a busy machine:
 
-    1,000,000 rows, all distinct       189,300 rows/s   9.3 CPU s   119 MiB
-    1,000,000 rows over 50,000         605,700 rows/s   1.7 CPU s   114 MiB
-    either file again                  801,200 and 841,600 rows/s
-    10,000,000 rows over 1,000,000      64,700 rows/s   114 CPU s   135 MiB (one run, load 5 without precedence)
-    Python, from memory alone          216,000 rows/s (quiet machine)
+    1,000,000 rows, all distinct       165,400 rows/s   10.9 CPU s   124 MiB
+    1,000,000 rows over 50,000         731,100 rows/s    1.7 CPU s   117 MiB
+    either file again                  734,900 and 662,200 rows/s
+    10,000,000 rows over 1,000,000      64,700 rows/s   114 CPU s   135 MiB (one run, load 5)
+    Python, from memory alone          216,000 rows/s
 """
 import argparse
 import csv

@@ -2,10 +2,10 @@
 //
 // 2026-11-30, AMD EPYC, one of 2 cores shared with other builds, g++ 12.2 -O2, CPU time:
 //
-//   us                 1.54 M/s   one line with commas, mean 34 bytes; one of twelve is read twice
+//   us                 1.55 M/s   one line with commas, mean 34 bytes; one of twelve is read twice
 //   us_without_commas  1.25 M/s
-//   us_fields          1.82 M/s
-//   beyond_ascii       0.66 M/s   other countries, four scripts
+//   us_fields          1.61 M/s
+//   beyond_ascii       0.50 M/s   other countries, four scripts
 //   only_the_hash      9.8 M/s    90 bytes
 //   worst_case         20 to 25 MB/s at 256 to 2,048 bytes: time per byte does not grow
 #include <array>
