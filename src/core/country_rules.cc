@@ -25,6 +25,16 @@ constexpr auto kRules = std::to_array<CountryRules>({
 
 }  // namespace
 
+bool is_north_american(Country country) {
+  static const auto kThere = [] {
+    std::array<bool, Country::kIndices> there{};
+    for (const auto* code : {"US", "CA", "PR", "VI", "GU", "AS", "MP", "UM"})
+      there.at(Country(code[0], code[1]).index()) = true;
+    return there;
+  }();
+  return kThere[country.index()];
+}
+
 const CountryRules* rules_of(Country country) {
   // English is what is written beside the own script wherever the table has no row.
   static constexpr CountryRules kOthers{"", "en", kEither, kBeforePostcode, "", kKept, false};
@@ -32,14 +42,12 @@ const CountryRules* rules_of(Country country) {
     std::array<const CountryRules*, Country::kIndices> by_country{};
     by_country.fill(&kOthers);
     by_country.at(Country().index()) = nullptr;  // nobody said which country
-    for (const auto* own : {"US", "CA", "PR", "VI", "GU", "AS", "MP", "UM"})
-      by_country.at(Country(own[0], own[1]).index()) = nullptr;  // normalize_north_america.h
     for (const CountryRules& rules : kRules)
       for (std::size_t i = 0; i < rules.countries.size(); i += 3)
         by_country.at(Country(rules.countries[i], rules.countries[i + 1]).index()) = &rules;
     return by_country;
   }();
-  return kByCountry[country.index()];
+  return is_north_american(country) ? nullptr : kByCountry[country.index()];
 }
 
 }  // namespace geonce

@@ -34,6 +34,9 @@ struct CountryRules {
   Script script = Script::words;
 };
 
+/// The countries and territories whose addresses normalize_north_america.h reads.
+bool is_north_american(Country country);
+
 /// nullptr: no country, or one of normalize_north_america.h.
 const CountryRules* rules_of(Country country);
 

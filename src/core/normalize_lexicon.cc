@@ -3,6 +3,8 @@
 #include <array>
 #include <cstring>
 
+#include "core/each_part.h"
+
 namespace geonce {
 namespace {
 
@@ -105,15 +107,6 @@ constexpr std::string_view kNumberOwners =
     "twp loop "
     "box no number drawer caller";
 
-template <class Deed>
-void each(std::string_view list, char separator, Deed deed) {
-  for (std::size_t begin = 0; begin < list.size();) {
-    const auto end = std::min(list.find(separator, begin), list.size());
-    deed(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-}
-
 /// Words are short: two loads that overlap hold all of most of them.
 std::uint64_t hash(std::string_view text) {
   std::uint64_t head = 0;
@@ -160,7 +153,7 @@ Word& Lexicon::at(std::string_view text) {
 
 void Lexicon::add_admin(std::string_view code, std::string_view names) {
   at(code).admin = code;
-  each(names, ';', [&](std::string_view name) {
+  each_part(names, ';', [&](std::string_view name) {
     if (name.find(' ') == std::string_view::npos) {
       at(name).admin = code;
     } else {
@@ -178,7 +171,7 @@ Lexicon::Lexicon() {
       at(spelling).in_towns = row.in_towns;
     };
     add(row.code);
-    each(row.spellings, ' ', add);
+    each_part(row.spellings, ' ', add);
   };
   for (const auto& row : kTypesUs) add_type(row);
   for (const auto& row : kUnits) {
@@ -189,7 +182,7 @@ Lexicon::Lexicon() {
       word.sure_unit = row.sure;
     };
     add(row.code);
-    each(row.spellings, ' ', add);
+    each_part(row.spellings, ' ', add);
   }
   for (const auto& row : kDirections) at(row.code).direction = at(row.names).direction = row.code;
   for (std::size_t i = 0; i < std::size(kNumbers); ++i) {
@@ -198,9 +191,9 @@ Lexicon::Lexicon() {
   }
   for (std::size_t i = 0; i < std::size(kTens); ++i)
     at(kTens[i].code).number = at(kTens[i].names).ordinal = static_cast<std::uint8_t>(20 + 10 * i);
-  each(kHighwayOpeners, ' ', [this](std::string_view text) { at(text).opens_highway = true; });
-  each(kNumberOwners, ' ', [this](std::string_view text) { at(text).owns_number = true; });
-  each(kBoxOpeners, ' ', [this](std::string_view text) { at(text).opens_box = true; });
+  each_part(kHighwayOpeners, ' ', [this](std::string_view text) { at(text).opens_highway = true; });
+  each_part(kNumberOwners, ' ', [this](std::string_view text) { at(text).owns_number = true; });
+  each_part(kBoxOpeners, ' ', [this](std::string_view text) { at(text).opens_box = true; });
 }
 
 const Lexicon& Lexicon::us() {
@@ -221,7 +214,7 @@ const Lexicon& Lexicon::ca() {
         lexicon.at(spelling).in_towns = row.in_towns;
       };
       add(row.code);
-      each(row.spellings, ' ', add);
+      each_part(row.spellings, ' ', add);
     }
     for (const auto& row : kAdminsCa) lexicon.add_admin(row.code, row.names);
     return lexicon;

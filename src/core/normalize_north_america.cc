@@ -1,7 +1,8 @@
 #include "core/normalize_north_america.h"
 
 #include <algorithm>
-#include <array>
+
+#include "core/country_rules.h"
 
 namespace geonce {
 namespace {
@@ -81,15 +82,7 @@ tl::unexpected<Error> contradiction(std::string_view what) {
 
 }  // namespace
 
-bool NorthAmericanGrammar::speaks_for(Country country) {
-  static const auto kSpoken = [] {
-    std::array<bool, Country::kIndices> spoken{};
-    for (const auto* code : {"US", "CA", "PR", "VI", "GU", "AS", "MP", "UM"})
-      spoken.at(Country(code[0], code[1]).index()) = true;
-    return spoken;
-  }();
-  return kSpoken[country.index()];
-}
+bool NorthAmericanGrammar::speaks_for(Country country) { return is_north_american(country); }
 
 void NorthAmericanGrammar::begin(Tokens& tokens, Canonical& out) {
   tokens_ = &tokens;

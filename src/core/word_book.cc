@@ -6,6 +6,8 @@
 #include <mutex>
 #include <span>
 
+#include "core/each_part.h"
+
 namespace geonce {
 namespace {
 
@@ -292,15 +294,6 @@ constexpr std::uint16_t bit(WordKind kind) {
   return static_cast<std::uint16_t>(1U << static_cast<unsigned>(kind));
 }
 
-template <class Deed>
-void each(std::string_view list, char separator, Deed deed) {
-  for (std::size_t begin = 0; begin < list.size();) {
-    const auto end = std::min(list.find(separator, begin), list.size());
-    deed(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-}
-
 }  // namespace
 
 const WordBook& WordBook::of(const CountryRules& rules, Country country) {
@@ -314,12 +307,12 @@ const WordBook& WordBook::of(const CountryRules& rules, Country country) {
   if (!book) {
     auto made = std::make_unique<WordBook>();
     TextFolder folder;
-    each(rules.words, ' ', [&](std::string_view list) { made->add(list, folder, country); });
+    each_part(rules.words, ' ', [&](std::string_view list) { made->add(list, folder, country); });
     for (const std::string_view spelling : {"po box", "p o box"})
       made->add_word(WordKind::box, "pobox", spelling, folder, country);
     for (const AdminRow& row : admins(rules.admins)) {
       made->add_word(WordKind::admin, row.code, row.code, folder, country);
-      each(row.names, ';', [&](std::string_view spelling) {
+      each_part(row.names, ';', [&](std::string_view spelling) {
         const bool is_also_a_town = spelling.ends_with('~');
         if (is_also_a_town) spelling.remove_suffix(1);
         const auto kind = is_also_a_town ? WordKind::state : WordKind::admin;
@@ -339,7 +332,7 @@ void WordBook::add(std::string_view wanted, TextFolder& folder, Country country)
   GEONCE_EXPECTS(found != kLists.end());
   for (std::size_t i = 0; i < found->size; ++i) {
     const Row& row = found->rows[i];
-    each(row.spellings, ';', [&](std::string_view spelling) {
+    each_part(row.spellings, ';', [&](std::string_view spelling) {
       add_word(row.kind, row.code, spelling, folder, country);
     });
     // What was written with a code reads back.
