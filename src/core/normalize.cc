@@ -1,5 +1,6 @@
 #include "core/normalize.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -12,6 +13,8 @@ namespace geonce {
 namespace {
 
 constexpr std::size_t kLongestAddress = 2048;  // bytes, all fields together
+/// Compatibility letters grow: one of 3 bytes may stand for a sentence of 33.
+constexpr std::size_t kLongestPreImage = 16 * kLongestAddress;
 
 /// Territories and towns of a country that are called like another country: `Atlanta, Georgia` and
 /// `12 Main St, Lebanon` contradict no hint of `US`.
@@ -111,12 +114,10 @@ struct Normalizer::State {
   std::string folded;
   std::string together;  // fields put together
   Reading source;        // the query
-  Reading line;          // the canonical line
   NorthAmericanGrammar north_america;
   WorldGrammar world;
   PlainGrammar plain;
   Canonical out;
-  Canonical again;    // what the line of `out` reads as
   std::string bytes;  // the pre-image
   Country rules_country;
   bool rules_known = false;  // the next two are those of rules_country
@@ -128,11 +129,9 @@ struct Normalizer::State {
   Result<void> take_pre_image(const QueryView& query);
   Result<void> read(const QueryView& query, Country country);
   Result<void> read_field(std::string_view field, Range& range);
-  Result<Country> take_country(Reading& reading, Country hint);
+  Result<Country> take_country(Country hint);
   [[nodiscard]] Country named(std::string_view name);
-  void free_text(Reading& reading, bool parse, Canonical& into);
-  bool read_line();
-  void settle();
+  void free_text();
 };
 
 Result<void> Normalizer::State::read_field(std::string_view field, Range& range) {
@@ -184,10 +183,10 @@ Country Normalizer::State::named(std::string_view name) {
 }
 
 /// Takes a country off the end of the free text as long as there is one.
-Result<Country> Normalizer::State::take_country(Reading& reading, Country hint) {
+Result<Country> Normalizer::State::take_country(Country hint) {
   constexpr std::size_t kLongestName = 7;
-  const Tokens& tokens = reading.tokens;
-  auto& [first, last] = reading.parts.text;
+  const Tokens& tokens = source.tokens;
+  auto& [first, last] = source.parts.text;
   for (;;) {
     if (last - first < 2) return hint;
     std::size_t segment = last - 1;
@@ -225,60 +224,26 @@ Result<Country> Normalizer::State::take_country(Reading& reading, Country hint) 
   }
 }
 
-void Normalizer::State::free_text(Reading& reading, bool parse, Canonical& into) {
-  clear(into);
-  if (!NorthAmericanGrammar::speaks_for(into.country)) {
-    if (parse && WorldGrammar::speaks_for(into.country) &&
-        world.free_text(reading.tokens, reading.parts.text, into))
-      return;
-    clear(into);
-    plain.free_text(reading.tokens, reading.parts.text, into);
-  } else if (parse) {
-    north_america.free_text(reading.tokens, reading.parts.text, into);
-  } else {
-    north_america.unparsed(reading.tokens, reading.parts.text, into);
+void Normalizer::State::free_text() {
+  clear(out);
+  Tokens& tokens = source.tokens;
+  const Range text = source.parts.text;
+  if (NorthAmericanGrammar::speaks_for(out.country)) {
+    north_america.free_text(tokens, text, out);
+    return;
   }
-}
-
-/// Reads the line of `out` into `again`. False: it cannot be read.
-bool Normalizer::State::read_line() {
-  folded = one_line(out);  // its letters are folded already
-  line.tokens.clear();
-  tokenize(folded, token_rules_of(out.country), line.tokens);
-  line.parts.text = {0, line.tokens.size()};
-  const auto country = take_country(line, out.country);
-  if (!country || *country != out.country) return false;
-  again.country = out.country;
-  free_text(line, true, again);
-  return true;
-}
-
-/// A reading counts when its own line reads back as the same; else the text stays in one piece.
-/// Thus normalising twice is normalising once, whatever the text.
-void Normalizer::State::settle() {
-  constexpr int kMostRounds = 4;
-  Canonical in_one_piece;
-  for (int round = 0; round < kMostRounds; ++round) {
-    bool readable = read_line();
-    if (readable && again == out) return;
-    if (out.mode != Mode::unparsed) {
-      free_text(source, false, out);
-      if (out == in_one_piece) return;
-      readable = read_line();
-      if (readable && again == out) return;
-    }
-    if (!readable) return;
-    // The line has lost the text's stops and hyphens, and reads otherwise for it: then the line's
-    // reading is tried.
-    in_one_piece = out;
-    std::swap(out, again);
-    std::swap(source, line);
-  }
+  if (WorldGrammar::speaks_for(out.country) && world.free_text(tokens, text, out)) return;
+  clear(out);
+  plain.free_text(tokens, text, out);
 }
 
 /// An address that stands in its canonical parts already.
 Result<void> Normalizer::State::take_pre_image(const QueryView& query) {
-  auto canonical = parse_pre_image(query.text);
+  // Programs that cut white space off the end of a line cut the empty parts off as well.
+  constexpr std::ptrdiff_t kSeparators = 12;
+  bytes = query.text;
+  while (std::ranges::count(bytes, '\x1F') < kSeparators) bytes += '\x1F';
+  auto canonical = parse_pre_image(bytes);
   if (!canonical) return fail(canonical.error());
   const Country named = canonical->country;
   if (query.country.is_known() && named != query.country)
@@ -295,9 +260,11 @@ Result<void> Normalizer::State::run(const QueryView& query) {
                            query.unit.size() + query.city.size() + query.state.size() +
                            query.postcode.size() + query.house.size() + query.po_box.size() +
                            query.suburb.size();
-  if (size > kLongestAddress)
-    return fail(ErrorCode::invalid_address, "the address is longer than {} bytes", kLongestAddress);
-  if (is_pre_image(query.text) && !query.is_structured()) return take_pre_image(query);
+  const bool is_in_parts = is_pre_image(query.text) && !query.is_structured();
+  const std::size_t longest = is_in_parts ? kLongestPreImage : kLongestAddress;
+  if (size > longest)
+    return fail(ErrorCode::invalid_address, "the address is longer than {} bytes", longest);
+  if (is_in_parts) return take_pre_image(query);
 
   Country country = query.country;
   if (!query.country_text.empty()) {
@@ -308,7 +275,7 @@ Result<void> Normalizer::State::run(const QueryView& query) {
   // The country decides how letters are read, and the text may name it: then it is read again.
   for (bool as_named = false; !as_named;) {
     if (auto done = read(query, country); !done) return done;
-    auto found = take_country(source, country);
+    auto found = take_country(country);
     if (!found) return fail(found.error());
     as_named = *found == country;
     country = *found;
@@ -334,15 +301,7 @@ Result<void> Normalizer::State::run(const QueryView& query) {
       return done;
     }
   } else {
-    free_text(source, true, out);
-    const bool whole_text =
-        source.parts.text.last == source.tokens.size();  // no country at its end
-    // A grammar that has no reading of the text may have one of its line, which has no stops.
-    const bool plain_address =
-        NorthAmericanGrammar::speaks_for(country)
-            ? north_america.is_plain(out)
-            : !WorldGrammar::speaks_for(country) && whole_text && plain.left_as_it_stands();
-    if (!plain_address) settle();
+    free_text();
   }
   if (const auto nation = nation_of_the_uk(query.country_text); !nation.empty())
     append_segment(out.extra, nation);  // Newport is in Wales and in England

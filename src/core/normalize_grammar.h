@@ -24,8 +24,6 @@ class PlainGrammar {
  public:
   void free_text(const Tokens& tokens, Range text, Canonical& out);
   static void fields(const Tokens& tokens, const Parts& parts, Canonical& out);
-  /// The last free text was left as it stands, so its line is sure to read back as itself.
-  [[nodiscard]] bool left_as_it_stands() const { return !postcode_.found(); }
 
  private:
   Postcode postcode_;

@@ -646,64 +646,6 @@ void NorthAmericanGrammar::free_text(Tokens& tokens, Range text, Canonical& out)
   out.postcode = complete ? line_.postcode : line_.full_postcode;
 }
 
-bool NorthAmericanGrammar::is_plain(const Canonical& out) const {
-  // Words that open nothing; a number behind them is excluded by the kind of token.
-  const auto is_plain_word = [this](std::size_t i) {
-    const Token& token = (*tokens_)[i];
-    const Word& word = *token.word;
-    return token.kind == Token::letters && token.size() >= 2 && !word.is_unit() &&
-           !word.opens_box && !word.is_direction();
-  };
-  const auto is_ordinal = [this](std::size_t i) {
-    const auto text = tokens_->view(i);
-    return is_digit(text[0]) && (text.ends_with("st") || text.ends_with("nd") ||
-                                 text.ends_with("rd") || text.ends_with("th"));
-  };
-  const bool us_or_canada = out.country == Country('U', 'S') || canada_;
-  const bool lone_box = out.box.starts_with("pobox:") && all_digits(out.box.substr(6)) &&
-                        out.house.empty() && out.road.empty() && out.unit.empty();
-  const bool numbered = out.box.empty() && !out.house.empty() && all_digits(out.house);
-  if (out.mode != Mode::parsed || !us_or_canada || out.admin.size() != 2 || out.locality.empty() ||
-      !out.extra.empty() || !(lone_box || numbered))
-    return false;
-  if (!out.postcode.empty() && out.postcode.size() != (canada_ ? 7U : 5U)) return false;
-  // One unit at most, with a number in its id.
-  if (!out.unit.empty() &&
-      (out.unit.find(';') != std::string::npos || out.unit.find(':') == std::string::npos ||
-       std::ranges::none_of(out.unit, is_digit)))
-    return false;
-  for (std::size_t i = town_.first; i < town_.last; ++i) {
-    const bool saint = tokens_->view(i) == "st" && i + 1 < town_.last;
-    if (!saint && (!is_plain_word(i) || ((*tokens_)[i].after_break && i != town_.first)))
-      return false;
-  }
-  if (lone_box) return !town_.empty();
-  // [direction] name type [direction]
-  auto [first, last] = road_;
-  if (road_.size() < 2 || tokens_->view(first) == "-") return false;
-  if (rules_.word(last - 1).is_direction() && tokens_->view(last - 1).size() <= 2) --last;
-  if (last - first < 2 || !rules_.word(last - 1).is_strong_type() ||
-      rules_.word(last - 1).type == "hwy")
-    return false;
-  --last;
-  if (last - first >= 2 && rules_.word(first).is_direction()) ++first;
-  if (canada_ && rules_.word(first).is_type()) return false;  // rue, boulevard
-  for (std::size_t i = first; i < last; ++i) {
-    const bool saint = tokens_->view(i) == "st" && i + 1 < last;
-    if (!saint && !is_plain_word(i) && !is_ordinal(i)) return false;
-  }
-  return true;
-}
-
-void NorthAmericanGrammar::unparsed(Tokens& tokens, Range text, Canonical& out) {
-  begin(tokens, out);
-  take_last_line(text, line_);
-  out.mode = Mode::unparsed;
-  out.admin = line_.admin;
-  out.postcode = line_.full_postcode;
-  append_flat(tokens, {text.first, line_.end}, out.road);
-}
-
 // ---------------------------------------------------------------------------------------- fields
 
 /// City, state and postcode; a city field may repeat the other two (`Reno, NV 89501`).

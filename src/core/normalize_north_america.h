@@ -15,11 +15,6 @@ class NorthAmericanGrammar {
   static bool speaks_for(Country country);
 
   void free_text(Tokens& tokens, Range text, Canonical& out);
-  /// The last free text was read as the plainest of addresses, whose canonical line is sure to read
-  /// back as itself. False says nothing.
-  [[nodiscard]] bool is_plain(const Canonical& out) const;
-  /// The text in one piece but for its last line: what is left when no reading is certain.
-  void unparsed(Tokens& tokens, Range text, Canonical& out);
   /// errors    contradictory_fields  two fields name two states, postcodes or house numbers
   Result<void> fields(Tokens& tokens, const Parts& parts, Canonical& out);
 

@@ -125,7 +125,11 @@ void WorldGrammar::split(Range range, std::vector<Range>& segments) const {
   for (std::size_t i = range.first; i < range.last;) {
     std::size_t end = i + 1;
     while (end < range.last && !(*tokens_)[end].after_break) ++end;
-    segments.push_back({i, end});
+    // A dash at an end is a break of its own: `Via Roma, 10 - 20121 Milano`.
+    Range segment{i, end};
+    while (!segment.empty() && tokens_->view(segment.first) == "-") ++segment.first;
+    while (!segment.empty() && tokens_->view(segment.last - 1) == "-") --segment.last;
+    if (!segment.empty()) segments.push_back(segment);
     i = end;
   }
 }

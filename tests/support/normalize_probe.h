@@ -35,7 +35,7 @@ inline void probe_fields(geonce::Normalizer& normalizer, const geonce::QueryView
 }
 
 /// What has to hold for any bytes whatever: no crash, a pre-image that parses back, and a canonical
-/// line that reads back as itself. The first byte picks the country. Stops the process when broken.
+/// text that reads back as itself. The first byte picks the country. Stops the process when broken.
 inline void probe_normalizer(std::string_view bytes) {
   using namespace geonce;
   constexpr std::array kCountries{
@@ -65,9 +65,8 @@ inline void probe_normalizer(std::string_view bytes) {
   const auto parsed = parse_pre_image(pre_image(*once));
   GEONCE_EXPECTS(parsed.has_value() && *parsed == *once);
 
-  const std::string line = one_line(*once);
-  if (line.size() > 2048) return;  // compatibility letters may grow beyond what is accepted
-  query.text = line;
+  const std::string text = normalizer.canonical_text(*once);
+  query.text = text;
   query.country = once->country;
   const auto twice = normalizer.normalize(query);
   GEONCE_EXPECTS(twice.has_value() && *twice == *once);

@@ -95,7 +95,7 @@ TEST_F(PublishedCases, spellings_of_one_address_share_a_key) {
   }
 }
 
-TEST_F(PublishedCases, a_canonical_line_reads_back_as_itself) {
+TEST_F(PublishedCases, a_canonical_text_reads_back_as_itself) {
   Normalizer normalizer;
   for (const auto& row : rows_) {
     for (const auto* text : {&row.a, &row.b}) {
@@ -104,7 +104,7 @@ TEST_F(PublishedCases, a_canonical_line_reads_back_as_itself) {
       query.country = Country(row.country[0], row.country[1]);
       const auto once = normalizer.normalize(query);
       ASSERT_TRUE(once.has_value()) << *text;
-      const std::string line = one_line(*once);
+      const std::string line = normalizer.canonical_text(*once);
       query.text = line;
       const auto twice = normalizer.normalize(query);
       ASSERT_TRUE(twice.has_value()) << line;
