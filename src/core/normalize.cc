@@ -156,6 +156,10 @@ Result<void> Normalizer::State::read(const QueryView& query, Country country) {
     rules_known = true;
   }
   if (auto done = read_field(query.text, parts.text); !done) return done;
+  if (!query.is_structured()) {
+    parts = {.text = parts.text};
+    return {};
+  }
   const std::array<std::pair<std::string_view, Range*>, 9> fields{
       {{query.house_number, &parts.house_number},
        {query.road, &parts.road},
@@ -303,8 +307,8 @@ Result<void> Normalizer::State::run(const QueryView& query) {
   } else {
     free_text();
   }
-  if (const auto nation = nation_of_the_uk(query.country_text); !nation.empty())
-    append_segment(out.extra, nation);  // Newport is in Wales and in England
+  if (!query.country_text.empty())  // Newport is in Wales and in England
+    append_segment(out.extra, nation_of_the_uk(query.country_text));
   out.quality = quality_of(out);
   return read_language(query.language, out.options);
 }

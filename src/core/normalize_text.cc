@@ -409,7 +409,13 @@ Glyph glyph(char c) { return kGlyphs[index(c)]; }
 class Tokenizer {
  public:
   Tokenizer(std::string_view in, TokenRules rules, Tokens& out)
-      : in_(in), rules_(rules), out_(out) {}
+      : in_(in), rules_(rules), out_(out) {
+    // Marks that stand alone get a space each, so twice the bytes are room enough.
+    const std::size_t written = out.text.size();
+    out.text.resize(written + 2 * in.size() + 1);
+    text_ = out.text.data();
+    to_ = text_ + written;
+  }
 
   void run() {
     while (at_ < in_.size()) {
@@ -452,6 +458,7 @@ class Tokenizer {
       ++at_;
     }
     close();
+    out_.text.resize(size());
   }
 
  private:
@@ -468,12 +475,13 @@ class Tokenizer {
     return !clings(CodePoints(in_.substr(at_ + 1)).peek());
   }
   [[nodiscard]] std::string_view current() const {
-    return open_ ? std::string_view(out_.text).substr(token_.begin) : std::string_view();
+    return open_ ? std::string_view(text_ + token_.begin, to_) : std::string_view();
   }
+  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(to_ - text_); }
 
   void put(char c, Token::Kind kind) {
     if (!open_) open();
-    out_.text += c;
+    *to_++ = c;
     token_.kind = static_cast<std::uint8_t>(token_.kind | kind);
     last_is_cjk_ = false;
   }
@@ -481,32 +489,34 @@ class Tokenizer {
   /// All characters of one kind from here, at once; at_ stays on the last of them.
   void put_run(Token::Kind kind) {
     const Glyph wanted = kind == Token::digits ? Glyph::digit : Glyph::letter;
-    std::size_t end = at_ + 1;
-    while (end < in_.size() && glyph(in_[end]) == wanted &&
-           static_cast<unsigned char>(in_[end]) < 0x80)
-      ++end;
     if (!open_) open();
-    out_.text.append(in_, at_, end - at_);
     token_.kind = static_cast<std::uint8_t>(token_.kind | kind);
     last_is_cjk_ = false;
-    at_ = end - 1;
+    // In locals, which no byte that is written can change.
+    const char* from = in_.data() + at_;
+    const char* const end = in_.data() + in_.size();
+    char* to = to_;
+    do *to++ = *from++;
+    while (from != end && glyph(*from) == wanted && static_cast<unsigned char>(*from) < 0x80);
+    to_ = to;
+    at_ = static_cast<std::size_t>(from - in_.data()) - 1;
   }
 
   void beyond_ascii() {
     const std::size_t begin = at_;
     const bool cjk = is_cjk(next_code_point(in_, at_));
-    if (open_ && cjk && is_ascii_digit(out_.text.back())) close();
+    if (open_ && cjk && is_ascii_digit(to_[-1])) close();
     if (!open_) open();
-    out_.text.append(in_.substr(begin, at_ - begin));
+    to_ = std::copy(in_.data() + begin, in_.data() + at_, to_);
     token_.kind = static_cast<std::uint8_t>(token_.kind | Token::letters);
     last_is_cjk_ = cjk;
     --at_;  // run() steps on
   }
 
   void open() {
-    if (!out_.text.empty()) out_.text += ' ';
+    if (to_ != text_) *to_++ = ' ';
     token_ = Token{};
-    token_.begin = static_cast<std::uint16_t>(out_.text.size());
+    token_.begin = static_cast<std::uint16_t>(size());
     token_.after_break = break_;
     token_.after_hyphen = hyphen_;
     open_ = true;
@@ -517,7 +527,7 @@ class Tokenizer {
   void close() {
     hyphen_ = false;
     if (!open_) return;
-    token_.end = static_cast<std::uint16_t>(out_.text.size());
+    token_.end = static_cast<std::uint16_t>(size());
     out_.items.push_back(token_);
     open_ = false;
   }
@@ -605,6 +615,8 @@ class Tokenizer {
   std::string_view in_;
   TokenRules rules_;
   Tokens& out_;
+  char* text_ = nullptr;  // of out_
+  char* to_ = nullptr;    // where the next byte goes
   std::size_t at_ = 0;
   Token token_;
   bool open_ = false;         // token_ is being written
@@ -711,7 +723,7 @@ TextFolder::~TextFolder() = default;
 Result<void> TextFolder::fold(std::string_view bytes, Diacritics diacritics, std::string& out) {
   if (is_ascii(bytes)) {
     out.resize(bytes.size());
-    for (std::size_t i = 0; i < bytes.size(); ++i) out[i] = kAscii[index(bytes[i])];
+    std::ranges::transform(bytes, out.data(), [](char c) { return kAscii[index(c)]; });
     return {};
   }
   if (!buffers_) buffers_ = std::make_unique<Buffers>();
