@@ -1,5 +1,5 @@
-// How many addresses get a key in a second on one core? Beside it, of the same lines: their SHA-256 alone, a copy in
-// small letters, and the key of a published Python recipe (bench/recipe_key.py).
+// How many addresses get a key in a second on one core? Beside it, of the same lines: their SHA-256
+// alone, a copy in small letters, and the key of a published Python recipe (bench/recipe_key.py).
 //
 //   @FIGURES@
 #include <algorithm>

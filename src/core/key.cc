@@ -19,8 +19,8 @@ int nibble(char c) {
 
 }  // namespace
 
-// OpenSSL 3 would rather have EVP used, which takes memory and gives it back for each digest: half as
-// long again for the two blocks of an address. Both run the same code (SHA-NI where there is).
+// OpenSSL 3 would rather have EVP used, which takes memory and gives it back for each digest: half
+// as long again for the two blocks of an address. Both run the same code (SHA-NI where there is).
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 Key sha256(std::string_view bytes) {

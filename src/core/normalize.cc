@@ -157,7 +157,9 @@ Result<void> Normalizer::State::read(const QueryView& query, Country country) {
   }
   if (auto done = read_field(query.text, parts.text); !done) return done;
   if (!query.is_structured()) {
-    parts = {.text = parts.text};
+    const Range text = parts.text;
+    parts = {};
+    parts.text = text;
     return {};
   }
   const std::array<std::pair<std::string_view, Range*>, 9> fields{
@@ -298,11 +300,11 @@ Result<void> Normalizer::State::run(const QueryView& query) {
   if (in_fields) {
     clear(out);
     if (WorldGrammar::speaks_for(country)) {
-      world.fields(source.tokens, source.parts, out);
-    } else if (!NorthAmericanGrammar::speaks_for(country)) {
+      if (auto done = world.fields(source.tokens, source.parts, out); !done) return done;
+    } else if (NorthAmericanGrammar::speaks_for(country)) {
+      if (auto done = north_america.fields(source.tokens, source.parts, out); !done) return done;
+    } else {
       PlainGrammar::fields(source.tokens, source.parts, out);
-    } else if (auto done = north_america.fields(source.tokens, source.parts, out); !done) {
-      return done;
     }
   } else {
     free_text();

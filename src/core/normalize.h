@@ -57,7 +57,8 @@ Result<Canonical> parse_pre_image(std::string_view bytes);
 Key key_of(const Canonical& canonical);
 /// The pre-image without unit and extra: one per building.
 std::string building_pre_image(const Canonical& canonical);
-/// One line that normalises to itself (given the same country).
+/// The address in one line, for a person. Nearly always it normalises to itself, given the same
+/// country; `Normalizer::canonical_text` always does.
 std::string one_line(const Canonical& canonical);
 
 struct Keyed {

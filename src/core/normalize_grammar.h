@@ -15,6 +15,9 @@ struct Parts {
 /// The tokens as they are, `, ` where a line or field ends.
 void append_flat(const Tokens& tokens, Range range, std::string& out);
 
+/// Two fields name different `what`: states, postcodes.
+tl::unexpected<Error> contradiction(std::string_view what);
+
 /// Adds a further segment to a field that may hold several.
 void append_segment(std::string& field, std::string_view segment);
 

@@ -76,10 +76,6 @@ bool makes_a_town_of(std::string_view word) {
                  "city"});
 }
 
-tl::unexpected<Error> contradiction(std::string_view what) {
-  return fail(ErrorCode::contradictory_fields, "two fields of the address name different {}", what);
-}
-
 }  // namespace
 
 bool NorthAmericanGrammar::speaks_for(Country country) { return is_north_american(country); }

@@ -9,6 +9,10 @@ void append_flat(const Tokens& tokens, Range range, std::string& out) {
   }
 }
 
+tl::unexpected<Error> contradiction(std::string_view what) {
+  return fail(ErrorCode::contradictory_fields, "two fields of the address name different {}", what);
+}
+
 void append_segment(std::string& field, std::string_view segment) {
   if (segment.empty()) return;
   if (!field.empty()) field += ", ";

@@ -8,6 +8,8 @@
 namespace geonce {
 namespace {
 
+constexpr std::size_t kLongest = 3;  // tokens of a postcode, with the country's mark
+
 /// Where a code may stand so that it cannot be a house number.
 enum class Place : std::uint8_t {
   anywhere,     // no house number looks like it
@@ -273,7 +275,6 @@ bool may_stand(
 
 void find_postcode(
     const Tokens& tokens, std::size_t first, std::size_t last, Country country, Postcode& out) {
-  constexpr std::size_t kLongest = 3;  // tokens, with the country's mark
   // 1234 AB and B1900 AND are the forms that end in letters alone.
   constexpr std::size_t kFewestLetters = 2, kMostLetters = 3;
   out.first = out.last = 0;
@@ -297,6 +298,19 @@ void find_postcode(
     }
   }
   out.code.clear();
+}
+
+void find_postcode_of_town(
+    const Tokens& tokens, std::size_t first, std::size_t last, Country country, Postcode& out) {
+  for (std::size_t length = std::min(kLongest, last - first - 1); length >= 1; --length)
+    for (const std::size_t begin : {first, last - length})
+      for (const Rule* rule : rules_for(country))
+        if (matches(tokens, begin, begin + length, *rule, country, out.code)) {
+          out.first = begin;
+          out.last = begin + length;
+          return;
+        }
+  out = {};
 }
 
 std::string postcode_field(const Tokens& tokens,

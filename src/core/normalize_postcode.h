@@ -20,6 +20,10 @@ struct Postcode {
 void find_postcode(
     const Tokens& tokens, std::size_t first, std::size_t last, Country country, Postcode& out);
 
+/// The postcode that opens or ends a field which holds a town as well: `28014 Madrid`.
+void find_postcode_of_town(
+    const Tokens& tokens, std::size_t first, std::size_t last, Country country, Postcode& out);
+
 /// A postcode field: the country's canonical form where the field has the country's form, else the
 /// tokens as spelt.
 std::string postcode_field(const Tokens& tokens,

@@ -967,7 +967,7 @@ std::string WorldGrammar::in_one_line(const QueryView& query, Country country) {
   return line;
 }
 
-void WorldGrammar::fields(const Tokens& tokens, const Parts& parts, Canonical& out) {
+Result<void> WorldGrammar::fields(const Tokens& tokens, const Parts& parts, Canonical& out) {
   begin(tokens, out.country);
   Street street;
   Range districts = find_line(parts, street);
@@ -979,6 +979,7 @@ void WorldGrammar::fields(const Tokens& tokens, const Parts& parts, Canonical& o
     street.road = {};
   } else if (!parts.house_number.empty()) {
     take_number(parts.house_number, street);
+    drop_number(street);
   } else if (!street.road.empty()) {
     find_number(street);
   }
@@ -993,9 +994,8 @@ void WorldGrammar::fields(const Tokens& tokens, const Parts& parts, Canonical& o
   if (!parts.road.empty()) add_extra(parts.text, out.extra);
   add_extra(districts, out.extra);
   add_extra(parts.suburb, out.extra);
-  put_town(parts, out);
-  out.postcode = postcode_field(tokens, parts.postcode.first, parts.postcode.last, out.country);
   out.mode = out.house.empty() && out.box.empty() ? Mode::road_only : Mode::parsed;
+  return put_town(parts, out);
 }
 
 /// The line of the street in a road field, and what stands behind it: districts. A number in the
@@ -1041,6 +1041,19 @@ void WorldGrammar::take_number(Range number, Street& street) const {
   }
 }
 
+/// A road field that repeats the number which has a field of its own: `Lindenstraße 8`, 8.
+void WorldGrammar::drop_number(Street& street) const {
+  House again;
+  const Range road = street.road;
+  if (road.empty() || is_numbered_road(road) || !find_house(road, again) ||
+      again.text != street.house.text)
+    return;
+  if (again.range.first == road.first && again.range.last < road.last)
+    street.road.first = again.range.last;
+  else if (again.range.last == road.last && again.range.first > road.first)
+    street.road.last = again.range.first;
+}
+
 /// The number in the line of a road field.
 void WorldGrammar::find_number(Street& street) const {
   Range& line = street.road;
@@ -1059,14 +1072,14 @@ void WorldGrammar::put_unit(Range unit, Canonical& out) const {
     doors(unit, out.unit);
 }
 
-/// The city and state of an address in fields. A city field may hold districts and the state too.
-void WorldGrammar::put_town(const Parts& parts, Canonical& out) const {
+/// City, state and postcode of an address in fields. A city field may hold districts, and repeat
+/// the other two.
+Result<void> WorldGrammar::put_town(const Parts& parts, Canonical& out) {
   Range city = parts.city;
-  if (const auto admin = book_->before(WordKind::admin, text_, city.first, city.last);
-      admin && admin.count < city.size() && parts.state.empty()) {
-    out.admin = admin.code;
-    city.last -= admin.count;
-  }
+  out.postcode = postcode_field(*tokens_, parts.postcode.first, parts.postcode.last, out.country);
+  if (!parts.state.empty()) put_state(parts.state, out);
+  if (auto done = take_postcode(city, out); !done) return done;
+  if (auto done = take_state(city, out); !done) return done;
   std::size_t last = city.last;
   while (last > city.first + 1 && !(*tokens_)[last - 1].after_break) --last;
   if (last > city.first + 1) {
@@ -1074,15 +1087,47 @@ void WorldGrammar::put_town(const Parts& parts, Canonical& out) const {
     city.first = last - 1;
   }
   town_name(city, out.locality);
-  if (parts.state.empty()) return;
+  return {};
+}
+
+void WorldGrammar::put_state(Range state, Canonical& out) const {
   for (const auto kind : {WordKind::admin, WordKind::state}) {
-    const auto admin = book_->at(kind, text_, parts.state.first, parts.state.last);
-    if (admin && admin.count == parts.state.size()) {
+    const auto admin = book_->at(kind, text_, state.first, state.last);
+    if (admin && admin.count == state.size()) {
       out.admin = admin.code;
       return;
     }
   }
-  name(parts.state, out.admin);
+  name(state, out.admin);
+}
+
+/// `28014 Madrid`, `Leeds LS7 4AB`
+Result<void> WorldGrammar::take_postcode(Range& city, Canonical& out) {
+  if (city.size() < 2) return {};
+  find_postcode_of_town(*tokens_, city.first, city.last, country_, postcode_);
+  if (!postcode_.found()) return {};
+  if (out.postcode.empty())
+    out.postcode = postcode_.code;
+  else if (out.postcode != postcode_.code)
+    return contradiction("postcodes");
+  if (postcode_.first == city.first)
+    city.first = postcode_.last;
+  else
+    city.last = postcode_.first;
+  return {};
+}
+
+/// `Perth WA`, `Milano (MI)`
+Result<void> WorldGrammar::take_state(Range& city, Canonical& out) const {
+  const auto admin = book_->before(WordKind::admin, text_, city.first, city.last);
+  if (!admin || admin.count >= city.size()) return {};
+  const Token& first = (*tokens_)[city.last - admin.count];
+  if (out.admin.empty())
+    out.admin = admin.code;
+  else if (out.admin != admin.code)
+    return first.after_break ? contradiction("states") : Result<void>();  // Ciudad de Mexico
+  city.last -= admin.count;
+  return {};
 }
 
 void WorldGrammar::doors(Range range, std::string& out) const {

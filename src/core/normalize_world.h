@@ -17,7 +17,8 @@ class WorldGrammar {
 
   /// False: no reading is certain, and `out` is not to be used.
   bool free_text(const Tokens& tokens, Range text, Canonical& out);
-  void fields(const Tokens& tokens, const Parts& parts, Canonical& out);
+  /// errors    contradictory_fields  a city field names another state or postcode than their own
+  Result<void> fields(const Tokens& tokens, const Parts& parts, Canonical& out);
 
   /// Han, Hangul and Thai are written in one order without marks between the parts, so that fields
   /// in them are read as the text they make.
@@ -61,9 +62,13 @@ class WorldGrammar {
   // The steps of fields.
   Range find_line(const Parts& parts, Street& street);
   void take_number(Range number, Street& street) const;
+  void drop_number(Street& street) const;
   void find_number(Street& street) const;
   void put_unit(Range unit, Canonical& out) const;
-  void put_town(const Parts& parts, Canonical& out) const;
+  Result<void> put_town(const Parts& parts, Canonical& out);
+  void put_state(Range state, Canonical& out) const;
+  Result<void> take_postcode(Range& city, Canonical& out);
+  Result<void> take_state(Range& city, Canonical& out) const;
 
   // How a number and its road may stand.
   bool unit_and_house(Range range, Street& street) const;
