@@ -124,6 +124,9 @@ TEST_P(StoreProcesses, a_process_killed_while_writing_loses_nothing_that_it_was_
 
 }  // namespace
 
-INSTANTIATE_TEST_SUITE_P(kinds, StoreProcesses, testing::ValuesIn(store_kinds()), kind_of);
+INSTANTIATE_TEST_SUITE_P(kinds,
+                         StoreProcesses,
+                         testing::ValuesIn(store_kinds_for_processes()),
+                         kind_of);
 
 }  // namespace geonce::contract

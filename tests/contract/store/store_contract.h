@@ -35,6 +35,8 @@ inline std::string kind_of(const testing::TestParamInfo<StoreFactory>& info) {
 }
 
 std::vector<StoreFactory> store_kinds();
+/// Those that several processes can share, and that outlive them.
+std::vector<StoreFactory> store_kinds_for_processes();
 
 using namespace std::chrono_literals;
 using Verdict = Taken::Verdict;

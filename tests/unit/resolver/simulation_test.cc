@@ -9,8 +9,8 @@
 
 #include "resolver/adopt.h"
 #include "resolver/request.h"
+#include "support/model_store/model_store.h"
 #include "support/temp_dir.h"
-#include "unit/resolver/model_store.h"
 
 // Several processes, one store, two providers and a clock, with everything that takes time taking a
 // random time, and kills, pauses, lost answers and failing stores wherever they like. A seed is a
@@ -514,8 +514,8 @@ void simulate(std::uint64_t schedules,
 void simulate_on_the_model(std::uint64_t schedules, int max_unknown) {
   simulate(schedules, max_unknown, [max_unknown](std::uint64_t seed, Sums& total) {
     FakeClock clock;
-    ModelStore store(clock);
-    add(total, Simulation(seed, clock, store, max_unknown).run());
+    const auto store = open_model_store(make_model_world(), clock);
+    add(total, Simulation(seed, clock, *store, max_unknown).run());
   });
 }
 

@@ -1,0 +1,303 @@
+#include <algorithm>
+
+#include "support/model_store/model_world.h"
+
+// What is done by hand, what is read back, and what is swept away.
+
+namespace geonce {
+
+using model::after;
+using model::kNever;
+
+// --- by hand
+// -----------------------------------------------------------------------------------------------
+
+/// A gen that no call begun until now can fill.
+std::int64_t ModelWorld::gen_beyond(const Slot& slot) const {
+  const Entry* entry = look_up(entries_, slot);
+  const Claim* claim = look_up(claims_, slot);
+  return std::max(entry == nullptr ? 0 : entry->gen, claim == nullptr ? 0 : claim->gen) + 1;
+}
+
+bool ModelWorld::invalidate(const Slot& slot, UtcMs now) {
+  const bool had_one = find(slot, now).has_value();
+  Entry tombstone;
+  tombstone.gen = gen_beyond(slot);
+  if (defect == ModelDefect::same_window_after_drop) {
+    const Entry* old = look_up(entries_, slot);
+    tombstone.gen = old == nullptr ? 0 : old->gen;
+  }
+  tombstone.answered_at = tombstone.fresh_until = tombstone.stale_until = now;
+  tombstone.erase_after = after(now, model::kTombstoneLife);
+  entries_[slot] = std::move(tombstone);
+  no_matches_.erase(slot);
+  const Claim* claim = look_up(claims_, slot);
+  if (claim != nullptr && claim->phase == Phase::blocked) claims_.erase(slot);
+  return had_one;
+}
+
+std::optional<Found> ModelWorld::rekey(const Rekey& rekey, UtcMs now) {
+  const auto entry = entries_.find(rekey.from);
+  const auto claim = claims_.find(rekey.from);
+  if (entry == entries_.end() || !look(entry->second, now) || entries_.contains(rekey.to) ||
+      claims_.contains(rekey.to) ||
+      (claim != claims_.end() && claim->second.phase == Phase::in_flight))
+    return std::nullopt;
+  const auto move = [&](auto& map) {
+    auto node = map.extract(rekey.from);
+    if (node.empty()) return;
+    node.key() = rekey.to;
+    map.insert(std::move(node));
+  };
+  move(entries_);
+  move(claims_);
+  move(no_matches_);
+  Entry& moved = entries_.at(rekey.to);
+  if (!rekey.pre_image.empty()) moved.pre_image = rekey.pre_image;
+  return look(moved, now);
+}
+
+void ModelWorld::pin(const Slot& slot,
+                     const Answer& answer,
+                     std::string_view query_json,
+                     std::string_view pre_image,
+                     UtcMs now) {
+  Entry pinned;
+  pinned.gen = gen_beyond(slot);
+  pinned.answer = std::make_shared<const Answer>(answer);
+  pinned.answered_at = now;
+  pinned.fresh_until = pinned.stale_until = pinned.erase_after = kNever;
+  pinned.pinned = true;
+  pinned.query_json = query_json;
+  pinned.pre_image = pre_image;
+  entries_[slot] = std::move(pinned);
+  no_matches_.erase(slot);
+  const Claim* claim = look_up(claims_, slot);
+  if (claim != nullptr && claim->phase != Phase::in_flight) claims_.erase(slot);
+}
+
+bool ModelWorld::reconcile(const Reconciliation& found, UtcMs now) {
+  const LedgerRow* unknown = event_of(found.intent, LedgerEvent::unknown);
+  if (unknown == nullptr || is_settled(found.intent) || has(found.intent, LedgerEvent::reconciled))
+    return false;
+  LedgerRow row = *unknown;
+  if (const LedgerRow* prepared = event_of(found.intent, LedgerEvent::prepared)) {
+    row.gen = prepared->gen;
+    row.attempt = prepared->attempt;
+    row.cause = prepared->cause;
+    row.bulk = prepared->bulk;
+  }
+  row.event = LedgerEvent::reconciled;
+  row.slot = found.slot;
+  row.reason = found.reason;
+  row.billed = found.was_billed ? Billed::yes : Billed::no;
+  row.late = row.redundant = false;
+  if (!found.was_billed) {
+    row.units = 0;
+    row.price = {};
+  }
+  note(std::move(row), {}, now);
+  const Claim* claim = look_up(claims_, found.slot);
+  if (claim != nullptr && claim->intent == found.intent && claim->phase == Phase::blocked)
+    claims_.erase(found.slot);
+  return true;
+}
+
+// --- adoption
+// ----------------------------------------------------------------------------------------------
+
+std::vector<OpenIntent> ModelWorld::open_intents(const OwnerId& owner,
+                                                 std::span<const IntentId> also) const {
+  std::vector<OpenIntent> open;
+  std::set<IntentId> seen;
+  const auto add = [&](const IntentId& intent) {
+    if (!seen.insert(intent).second) return;
+    const LedgerRow* prepared = event_of(intent, LedgerEvent::prepared);
+    if (prepared == nullptr || is_settled(intent)) return;
+    OpenIntent one;
+    one.intent = intent;
+    one.slot = prepared->slot;
+    one.gen = prepared->gen;
+    one.attempt = prepared->attempt;
+    one.provider = prepared->provider;
+    one.price = prepared->price;
+    one.owner = fates_.at(intent).owner;
+    if (const Entry* entry = look_up(entries_, one.slot))
+      one.no_match_streak = entry->no_match_streak;
+    if (const Claim* claim = look_up(claims_, one.slot)) {
+      one.claim_held = claim->intent == intent;
+      if (one.claim_held) one.fence = claim->fence;
+      if (claim->gen == one.gen) {
+        one.query_json = claim->query_json;
+        one.pre_image = claim->pre_image;
+      }
+    }
+    open.push_back(std::move(one));
+  };
+  for (const auto& [slot, claim] : claims_)
+    if (claim.owner == owner && claim.phase == Phase::in_flight &&
+        !has(claim.intent, LedgerEvent::unknown))
+      add(claim.intent);
+  for (const IntentId& intent : also) add(intent);
+  return open;
+}
+
+// --- read back
+// ---------------------------------------------------------------------------------------------
+
+std::optional<EntryRow> ModelWorld::entry(const Slot& slot, UtcMs now) const {
+  const Entry* entry = look_up(entries_, slot);
+  if (entry == nullptr || entry->erase_after <= now) return std::nullopt;
+  EntryRow row;
+  row.slot = slot;
+  row.gen = entry->gen;
+  row.answer = entry->answer;
+  row.answered_at = entry->answered_at;
+  row.fresh_until = entry->fresh_until;
+  row.stale_until = entry->stale_until;
+  row.erase_after = entry->erase_after;
+  row.no_match_streak = entry->no_match_streak;
+  row.pinned = entry->pinned;
+  row.intent = entry->intent;
+  row.query_json = entry->query_json;
+  row.pre_image = entry->pre_image;
+  return row;
+}
+
+std::vector<EntryRow> ModelWorld::entries(const EntryFilter& filter, UtcMs now) const {
+  std::vector<EntryRow> rows;
+  for (const auto& [slot, entry] : entries_) {
+    if (rows.size() >= filter.limit) break;
+    if (filter.after && slot <= *filter.after) continue;
+    if (filter.provider && (!entry.answer || entry.answer->provider != *filter.provider)) continue;
+    if (filter.kind && (!entry.answer || entry.answer->kind != *filter.kind)) continue;
+    if (auto row = this->entry(slot, now)) rows.push_back(std::move(*row));
+  }
+  return rows;
+}
+
+std::vector<LedgerRow> ModelWorld::ledger(const LedgerFilter& filter) const {
+  std::vector<const LedgerRow*> chosen;
+  for (const LedgerRow& row : ledger_) {
+    if (row.at < filter.from || (filter.to < INT64_MAX && row.at >= filter.to)) continue;
+    if (filter.slot) {
+      const LedgerRow* prepared = event_of(row.intent, LedgerEvent::prepared);
+      if (prepared == nullptr || prepared->slot != *filter.slot) continue;
+    }
+    if (filter.intent && row.intent != *filter.intent) continue;
+    if (filter.provider && row.provider != *filter.provider) continue;
+    if (filter.event && row.event != *filter.event) continue;
+    chosen.push_back(&row);
+  }
+  const auto is_older = [](const LedgerRow* a, const LedgerRow* b) { return a->at < b->at; };
+  std::stable_sort(chosen.begin(), chosen.end(), is_older);
+  if (filter.newest_first) std::reverse(chosen.begin(), chosen.end());
+  if (chosen.size() > filter.limit) chosen.resize(filter.limit);
+  std::vector<LedgerRow> rows;
+  rows.reserve(chosen.size());
+  for (const LedgerRow* row : chosen) rows.push_back(*row);
+  return rows;
+}
+
+std::vector<LedgerSum> ModelWorld::ledger_sums(const LedgerFilter& filter) const {
+  using enum LedgerEvent;
+  LedgerFilter of_prepared = filter;
+  of_prepared.event = prepared;
+  of_prepared.limit = SIZE_MAX;
+  std::map<std::string, LedgerSum> sums;
+  for (const LedgerRow& row : ledger(of_prepared)) {
+    LedgerSum& sum = sums[row.provider];
+    ++sum.prepared;
+    // What is known beats what was not known at first; each intent counts once.
+    if (const LedgerRow* answer = event_of(row.intent, answered)) {
+      ++sum.answered;
+      if (answer->redundant) ++sum.redundant;
+    } else if (has(row.intent, refused)) {
+      ++sum.refused;
+    } else if (has(row.intent, voided)) {
+      ++sum.voided;
+    } else if (has(row.intent, unknown)) {
+      ++sum.unknown;
+    } else {
+      ++sum.open;
+    }
+    // The invoice has the last word on the money.
+    Billed billed = Billed::unknown;
+    const LedgerRow* money = &row;
+    for (const auto event : {reconciled, answered, refused, voided, unknown}) {
+      const LedgerRow* end = event_of(row.intent, event);
+      if (end == nullptr) continue;
+      money = end;
+      billed = end->billed;
+      break;
+    }
+    if (billed == Billed::yes) {
+      sum.billed_units += money->units;
+      sum.billed += money->price;
+    } else if (billed == Billed::unknown) {
+      sum.in_doubt_units += money->units;
+      sum.in_doubt += money->price;
+    }
+  }
+  std::vector<LedgerSum> out;
+  for (auto& [name, sum] : sums) {
+    sum.provider = name;
+    out.push_back(std::move(sum));
+  }
+  return out;
+}
+
+// --- sweep
+// -------------------------------------------------------------------------------------------------
+
+SweepReport ModelWorld::sweep(std::size_t limit, UtcMs now) {
+  SweepReport report;
+  std::vector<std::pair<UtcMs, Slot>> over;
+  for (const auto& [slot, entry] : entries_)
+    if (entry.erase_after <= now) over.emplace_back(entry.erase_after, slot);
+  std::sort(over.begin(), over.end());
+  if (over.size() > limit) over.resize(limit);
+  for (const auto& [when, slot] : over) entries_.erase(slot);
+  report.entries = static_cast<std::int64_t>(over.size());
+
+  std::vector<std::tuple<UtcMs, Slot, std::string>> negatives;
+  for (const auto& [slot, by_provider] : no_matches_)
+    for (const auto& [provider, until] : by_provider)
+      if (until <= now) negatives.emplace_back(until, slot, provider);
+  std::sort(negatives.begin(), negatives.end());
+  if (negatives.size() > limit) negatives.resize(limit);
+  for (const auto& [when, slot, provider] : negatives) no_matches_.at(slot).erase(provider);
+  report.negatives = static_cast<std::int64_t>(negatives.size());
+
+  // Cool-downs a day over, with neither an unknown call nor an answer behind them.
+  constexpr UtcMs kDay = 24LL * 3'600'000;
+  for (auto claim = claims_.begin();
+       claim != claims_.end() && report.claims < static_cast<std::int64_t>(limit);) {
+    const bool is_spent = claim->second.phase == Phase::cooling && claim->second.attempt == 1 &&
+                          claim->second.asked.empty() && claim->second.deadline <= now - kDay;
+    report.claims += is_spent ? 1 : 0;
+    claim = is_spent ? claims_.erase(claim) : std::next(claim);
+  }
+  sweep_batches(limit, now, report);
+  return report;
+}
+
+StoreStats ModelWorld::stats() const {
+  StoreStats stats;
+  stats.kind = "model";
+  stats.where = "this process";
+  stats.version = "1";
+  stats.schema = 1;
+  stats.bytes = 1;
+  stats.entries = static_cast<std::int64_t>(entries_.size());
+  for (const auto& [slot, claim] : claims_) {
+    stats.open_claims += claim.phase == Phase::in_flight ? 1 : 0;
+    stats.blocked_claims += claim.phase == Phase::blocked ? 1 : 0;
+  }
+  stats.ledger_rows = static_cast<std::int64_t>(ledger_.size());
+  stats.places = places_stats().points;
+  stats.batches = static_cast<std::int64_t>(batches_.size());
+  return stats;
+}
+
+}  // namespace geonce
