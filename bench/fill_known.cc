@@ -76,6 +76,7 @@ void fill(Store& store, std::uint64_t distinct) {
           std::chrono::hours{24 * 180}, std::chrono::hours{24 * 360}, std::chrono::hours{24 * 720}};
       commit.query_json = takes[i].query_json;
       commit.pre_image = takes[i].pre_image;
+      commit.building_key = takes[i].slot.key;  // none of these addresses has a unit
     }
     must(store.commit(commits, Deadline::never()));
     takes.clear();

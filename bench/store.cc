@@ -18,6 +18,10 @@
 //   1 caller: take and commit                            2,300 /s
 //   filled, 4,096 a transaction (disturbed)             23,000 /s  11.7 us CPU each
 //   398 bytes a row, peak memory 50 MiB
+//
+// The building key, since then: 34 bytes a row, and with a fifth of the rows in its index 43; on
+// tmpfs 64 callers' commits went from 20.3-24.4 to 22.4-24.2 us of CPU. An index over all rows took
+// them to 30.5-33.7 us.
 #include "store/store.h"
 
 #include <algorithm>
@@ -97,6 +101,7 @@ CommitRequest answer_for(std::uint64_t n) {
       "n1\0p\0us\0il\0"
       "60612\0chicago\0w example blvd\0"
       "1234\0\0\0";
+  request.building_key = n % 5 == 0 ? slot_of(~n).key : request.slot.key;  // a fifth has a unit
   return request;
 }
 

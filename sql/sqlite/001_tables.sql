@@ -6,6 +6,7 @@ CREATE TABLE entry (
   id              INTEGER PRIMARY KEY,
   pool            INTEGER NOT NULL,
   key             BLOB    NOT NULL CHECK (length(key) = 32),
+  building_key    BLOB    CHECK (length(building_key) = 32),
   gen             INTEGER NOT NULL,
   kind            INTEGER NOT NULL,
   answered_at     INTEGER NOT NULL,
@@ -20,6 +21,8 @@ CREATE TABLE entry (
   UNIQUE (pool, key)
 ) STRICT;
 CREATE INDEX entry_erase ON entry (erase_after);
+-- An address without a unit is its own building and is found by its key.
+CREATE INDEX entry_building ON entry (building_key) WHERE building_key <> key;
 
 -- What was asked, beside the entry so that reading answers stays cheap.
 CREATE TABLE entry_source (

@@ -159,6 +159,9 @@ class LiveEngine final : public Engine {
 
  private:
   Result<void> start(const Config& config) {
+    auto ring = key_ring_of(config);
+    if (!ring) return fail(ring.error());
+    ring_ = std::move(*ring);
     auto http = open_http_client("geonce/" GEONCE_VERSION);
     if (!http) return fail(http.error());
     http_ = std::move(*http);
@@ -187,7 +190,8 @@ class LiveEngine final : public Engine {
                                config.life,
                                config.accept,
                                options,
-                               chains_.orders});
+                               chains_.orders,
+                               &ring_});
     return {};
   }
 
@@ -199,7 +203,8 @@ class LiveEngine final : public Engine {
                                 config.life,
                                 config.accept,
                                 options,
-                                chains_.orders});
+                                chains_.orders,
+                                &ring_});
     // An answer of a provider that is no longer in the chain waits for a run that has it again.
     if (!adopted && adopted.error().code != ErrorCode::no_provider) return fail(adopted.error());
     if (!adopted) {
@@ -221,6 +226,7 @@ class LiveEngine final : public Engine {
   }
 
   // In this order: what is used is made before its users and ends after them.
+  KeyRing ring_ = KeyRing::plain();
   std::unique_ptr<Store> store_;
   std::unique_ptr<MemoryTier> memory_;
   std::unique_ptr<Spool> spool_;

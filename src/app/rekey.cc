@@ -34,8 +34,9 @@ class Reader {
     if (!query) return std::nullopt;
     const auto canonical = normalizer_.normalize(query->view());
     if (!canonical) return std::nullopt;
-    Rekey rekey{entry.slot, {entry.slot.pool, {}}, pre_image(*canonical)};
+    Rekey rekey{entry.slot, {entry.slot.pool, {}}, pre_image(*canonical), {}};
     rekey.to.key = ring_.key(rekey.pre_image);
+    rekey.building_key = ring_.key(building_pre_image(*canonical));
     return rekey;
   }
 

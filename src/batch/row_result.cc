@@ -36,15 +36,16 @@ enum class Column : std::uint8_t {
   expires_at,
   cost,
   attempts,
+  building_key,
 };
-constexpr std::array<std::string_view, 24> kColumns{
-    "status",  "lat",         "lng",        "precision",  "confidence", "formatted",
-    "country", "provider",    "cache",      "key",        "error",      "house_number",
-    "street",  "unit",        "city",       "state",      "postcode",   "place_id",
-    "partial", "key_version", "fetched_at", "expires_at", "cost",       "attempts"};
+constexpr std::array<std::string_view, 25> kColumns{
+    "status",     "lat",   "lng",      "precision",   "confidence",   "formatted",   "country",
+    "provider",   "cache", "key",      "error",       "house_number", "street",      "unit",
+    "city",       "state", "postcode", "place_id",    "partial",      "key_version", "fetched_at",
+    "expires_at", "cost",  "attempts", "building_key"};
 constexpr std::size_t kShort = 11;
 static_assert(kColumns[kShort - 1] == "error");
-static_assert(kColumns[static_cast<std::size_t>(Column::attempts)] == "attempts");
+static_assert(kColumns[static_cast<std::size_t>(Column::building_key)] == "building_key");
 
 // std::to_chars: no locale has a say (a comma there would break both CSV and URLs).
 void append_fixed(double value, int decimals, bool trims_zeros, std::string& out) {
@@ -67,6 +68,12 @@ void append_fixed(double value, int decimals, bool trims_zeros, std::string& out
 void append_text(std::string_view text, std::string& out) {
   for (const char c : text)
     if (c != '\0') out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+}
+
+void append_key(const std::optional<Key>& key, std::string_view prefix, std::string& out) {
+  if (!key) return;
+  out += prefix;
+  out += to_hex({reinterpret_cast<const char*>(key->bytes.data()), key->bytes.size()});
 }
 
 // RFC 3339, whole seconds.
@@ -166,6 +173,7 @@ bool is_free_text(std::size_t column) {
     case Column::key_version:
     case Column::cost:
     case Column::attempts:
+    case Column::building_key:
       return false;
     default:
       return true;  // times too: a colon can be a delimiter
@@ -205,10 +213,7 @@ void append_cell(const RowResult& r, std::size_t column, std::string& out) {
       append_text(r.cache, out);
       break;
     case Column::key:
-      if (r.key) {
-        out += r.key_prefix;
-        out += to_hex({reinterpret_cast<const char*>(r.key->bytes.data()), r.key->bytes.size()});
-      }
+      append_key(r.key, r.key_prefix, out);
       break;
     case Column::error:
       append_text(r.error, out);
@@ -251,6 +256,9 @@ void append_cell(const RowResult& r, std::size_t column, std::string& out) {
       break;
     case Column::attempts:
       if (r.attempts) out += std::to_string(*r.attempts);
+      break;
+    case Column::building_key:
+      append_key(r.building_key, r.key_prefix, out);
       break;
   }
 }

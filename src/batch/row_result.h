@@ -46,6 +46,7 @@ struct RowResult {
   std::string_view house_number, street, unit, city, state, postcode, place_id;
   std::optional<UtcMs> fetched_at, expires_at;
   std::optional<Money> cost;
+  std::optional<Key> building_key;
 };
 
 /// The cells an answer has something to say about; views into the answer.

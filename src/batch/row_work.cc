@@ -159,6 +159,17 @@ Query query_of(const Mapping& mapping, const RowWork& work, const Asked& asked) 
   return query;
 }
 
+void RowReader::add_building_keys(RowWork& work) {
+  QueryView query;
+  for (Asked& asked : work.asked) {
+    if (asked.known && asked.known->cells_size > 0) continue;
+    if (!mapping_->fill(work.chunk, work.chunk.records[asked.row], scratch_, query)) continue;
+    if (asked.took_defaults) mapping_->add_defaults(scratch_, query);
+    if (const auto canonical = normalizer_.normalize(query))
+      asked.building_key = normalizer_.ring().key(building_pre_image(*canonical));
+  }
+}
+
 void RowReader::read(RowWork& work, Pool pool, UtcMs now) {
   input_->parse(work.chunk);
   const std::size_t count = work.chunk.records.size();

@@ -29,8 +29,9 @@ struct Asked {
   Resolved resolved;
   UtcMs erase_at = 0;  // when the terms end the batch's own copy; 0: none may be kept
   int attempts = 0;
-  bool is_final = false;     // nothing would be gained by asking again
-  bool is_replayed = false;  // from the batch's own rows in the store
+  bool is_final = false;            // nothing would be gained by asking again
+  bool is_replayed = false;         // from the batch's own rows in the store
+  std::optional<Key> building_key;  // only where the output has the column
 };
 
 /// One row: either the index of its distinct address, or what is wrong with it.
@@ -78,6 +79,8 @@ class RowReader {
 
   /// now       what is known and fresh then answers at once
   void read(RowWork& work, Pool pool, UtcMs now);
+  /// Of all addresses of a chunk that has been read, but those whose cells are written already.
+  void add_building_keys(RowWork& work);
 
  private:
   /// `took_defaults` is told through the reference.

@@ -181,6 +181,7 @@ RowResult result_of(const RowRef& row, const RowWork& work, const KeyRing& ring)
   }
   result.key = asked.slot.key;
   result.key_prefix = ring.prefix();
+  result.building_key = asked.building_key;
   return result;
 }
 
@@ -277,7 +278,7 @@ class Run {
   void note_health(const Silence& silence);
   void count_down(RowWork& work);
   void retry_when_due();
-  void format(RowWork& work);
+  void format(RowWork& work, RowReader& reader);
   void remember(const RowRef& row, RowResult result, RowWork& work);
   void remember_spelling(const RowRef& row, RowWork& work);
   [[nodiscard]] bool is_exception(RowStatus status) const {
@@ -352,7 +353,7 @@ void Run::work_on_tasks() {
     if (task->deed == Task::Deed::ask)
       ask(*task->work, reader);
     else
-      format(*task->work);
+      format(*task->work, reader);
   }
 }
 
@@ -548,7 +549,8 @@ void Run::remember_spelling(const RowRef& row, RowWork& work) {
   known_rows_.put(std::move(known));
 }
 
-void Run::format(RowWork& work) {
+void Run::format(RowWork& work, RowReader& reader) {
+  if (options_.output.columns == ColumnSet::full) reader.add_building_keys(work);
   work.output.reserve(work.chunk.bytes.size() + work.rows.size() * 160);
   work.counts.rows = static_cast<std::int64_t>(work.rows.size());
   for (std::size_t i = 0; i < work.rows.size(); ++i) {

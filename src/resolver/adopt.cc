@@ -145,8 +145,8 @@ Result<void> adopt_spool(const DeadSpool& spool, const AdoptParts& parts, AdoptR
   std::map<IntentId, const OpenIntent*> open_by_id;
   for (const OpenIntent& one : *open) open_by_id.emplace(one.intent, &one);
 
-  const RequestRules rules =
-      rules_of(parts.chain, parts.life, parts.accept, parts.options, spool.owner, parts.orders);
+  const RequestRules rules = rules_of(
+      parts.chain, parts.life, parts.accept, parts.options, spool.owner, parts.orders, *parts.ring);
   Adoption adoption(parts, rules);
   for (const SpooledResponse& response : spool.responses) {
     if (std::none_of(response.intents.begin(), response.intents.end(), [&](const IntentId& intent) {

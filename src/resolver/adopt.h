@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/key_ring.h"
 #include "core/result.h"
 #include "ledger/spool.h"
 #include "policy/acceptance.h"
@@ -36,6 +37,7 @@ struct AdoptParts {
   AcceptConfig accept;
   ResolverOptions options;
   ChainOrders orders = {};
+  const KeyRing* ring = &KeyRing::plain();
 };
 
 /// Brings to the store what dead processes on this host had received, and says of the rest what is

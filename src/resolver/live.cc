@@ -31,8 +31,8 @@ Normalizer& normalizer() {
 }
 
 RequestRules make_rules(const ResolverParts& parts) {
-  RequestRules rules =
-      rules_of(parts.chain, parts.life, parts.accept, parts.options, parts.owner, parts.orders);
+  RequestRules rules = rules_of(
+      parts.chain, parts.life, parts.accept, parts.options, parts.owner, parts.orders, *parts.ring);
   rules.standard.places = rules.standard.places || parts.places;
   return rules;
 }
@@ -796,6 +796,7 @@ class LiveResolver final : public Resolver {
                         std::vector<std::optional<Found>>& found) {
     std::vector<Rekey> candidates;
     std::vector<std::uint32_t> place_of;
+    std::vector<const Ask*> ask_of;
     std::size_t at = 0;
     for (const ReadItem& item : items) {
       if (item.flight) {
@@ -807,8 +808,9 @@ class LiveResolver final : public Resolver {
         const Ask& ask = item.group->asks[i];
         if (found[place]) continue;
         for (const Key& former : ask.former) {
-          candidates.push_back({{ask.slot.pool, former}, slots[place], {}});
+          candidates.push_back({{ask.slot.pool, former}, slots[place], {}, {}});
           place_of.push_back(place);
+          ask_of.push_back(&ask);
         }
       }
     }
@@ -821,6 +823,8 @@ class LiveResolver final : public Resolver {
     std::vector<std::uint32_t> rekeyed;
     for (std::size_t c = 0; c < candidates.size(); ++c) {
       if (!(*known)[c]) continue;
+      if (const auto canonical = normalizer().normalize(ask_of[c]->query.view()))
+        candidates[c].building_key = parts_.ring->key(building_pre_image(*canonical));
       rekeys.push_back(candidates[c]);
       rekeyed.push_back(place_of[c]);
     }
@@ -1055,7 +1059,8 @@ RequestRules rules_of(const std::vector<std::shared_ptr<Provider>>& chain,
                       const AcceptConfig& accept,
                       const ResolverOptions& options,
                       const OwnerId& owner,
-                      const ChainOrders& orders) {
+                      const ChainOrders& orders,
+                      const KeyRing& ring) {
   RequestRules rules;
   rules.countries = orders.countries;
   if (orders.standard) {
@@ -1082,6 +1087,7 @@ RequestRules rules_of(const std::vector<std::shared_ptr<Provider>>& chain,
   rules.max_unknown = options.max_unknown;
   rules.cool_down = options.cool_down;
   rules.permanent_cool_down = options.permanent_cool_down;
+  rules.ring = &ring;
   std::memcpy(&rules.jitter_seed, owner.bytes.data() + 8, sizeof rules.jitter_seed);
   return rules;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/key_ring.h"
 #include "core/uuid.h"
 #include "ledger/spool.h"
 #include "policy/acceptance.h"
@@ -61,6 +62,7 @@ struct ResolverParts {
   AcceptConfig accept;
   ResolverOptions options;
   ChainOrders orders = {};
+  const KeyRing* ring = &KeyRing::plain();  // what keys are made with
 };
 
 /// What the request machine is told of all this.
@@ -69,7 +71,8 @@ RequestRules rules_of(const std::vector<std::shared_ptr<Provider>>& chain,
                       const AcceptConfig& accept,
                       const ResolverOptions& options,
                       const OwnerId& owner,
-                      const ChainOrders& orders);
+                      const ChainOrders& orders,
+                      const KeyRing& ring);
 
 /// All parts outlive the resolver. Its destructor starts no calls any more and waits for those
 /// under way.

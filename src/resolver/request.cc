@@ -47,6 +47,13 @@ const ChainOrder& order_for(const RequestRules& rules, Country country) {
   return own == rules.countries.end() ? rules.standard : own->second;
 }
 
+/// Nothing for what a program of another version has prepared: `rekey` knows.
+std::optional<Key> building_key_of(std::string_view pre_image, const KeyRing& ring) {
+  const auto canonical = parse_pre_image(pre_image);
+  if (!canonical) return std::nullopt;
+  return ring.key(building_pre_image(*canonical));
+}
+
 Error late_error() {
   return {ErrorCode::deadline_exceeded,
           "no answer before the deadline; it may be there next time",
@@ -577,6 +584,7 @@ Action Request::commit(bool with_answer) {
   request.pre_image = pre_image_;
   if (with_answer) {
     choose_best();
+    request.building_key = building_key_of(pre_image_, *rules_.ring);
     request.answer = chosen_;
     request.life = committing_;
     if (!last_ || last_->intent != best_->intent) request.answered_by = best_->intent;

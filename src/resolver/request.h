@@ -12,6 +12,7 @@
 #include "core/answer.h"
 #include "core/clock.h"
 #include "core/key.h"
+#include "core/key_ring.h"
 #include "core/money.h"
 #include "core/normalize.h"
 #include "core/outcome.h"
@@ -56,6 +57,7 @@ struct RequestRules {
   milliseconds cool_down{2'000};  // of a key after a transient refusal that named no delay
   milliseconds permanent_cool_down{600'000};  // of a key that can never succeed as sent
   std::uint64_t jitter_seed = 0;              // differs between processes
+  const KeyRing* ring = &KeyRing::plain();    // what keys are made with; outlives this
 };
 
 /// What is asked, and how. The callers of one flight agree on all of it.

@@ -47,6 +47,7 @@ struct NewEntry {
   bool pinned = false;
   std::optional<IntentId> intent;
   std::string_view query_json, pre_image;
+  std::optional<Key> building_key;
 };
 
 void write_entry(SqliteWork& work,
@@ -60,9 +61,12 @@ void write_entry(SqliteWork& work,
   std::int64_t id = 0;
   // NULL for what nobody bought.
   const auto intent = entry.intent ? std::optional(blob(*entry.intent)) : std::nullopt;
+  const auto building =
+      entry.building_key ? std::optional(blob(*entry.building_key)) : std::nullopt;
   const auto fill = [&](std::string_view sql, const auto&... where) {
     work.db.prepare(sql)
-        .bind(entry.gen,
+        .bind(building,
+              entry.gen,
               kind,
               work.now,
               entry.fresh_until,
@@ -79,15 +83,18 @@ void write_entry(SqliteWork& work,
   if (old) {
     id = old->id;
     fill(
-        "UPDATE entry SET gen = ?, kind = ?, answered_at = ?, fresh_until = ?, stale_until = ?, "
+        "UPDATE entry SET building_key = ?, gen = ?, kind = ?, answered_at = ?, fresh_until = ?, "
+        "stale_until = ?, "
         "erase_after = ?, no_match_streak = ?, pinned = ?, provider = ?, intent = ?, payload = ? "
         "WHERE id = ?",
         id);
   } else {
     fill(
-        "INSERT INTO entry (gen, kind, answered_at, fresh_until, stale_until, erase_after, "
+        "INSERT INTO entry (building_key, gen, kind, answered_at, fresh_until, stale_until, "
+        "erase_after, "
         "no_match_streak, "
         "pinned, provider, intent, payload, pool, key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+        "?, "
         "?)",
         slot.pool,
         blob(slot.key));
@@ -602,6 +609,7 @@ Committed commit(SqliteWork& work, const CommitRequest& request) {
     fresh.intent = answered_by;
     fresh.query_json = request.query_json;
     fresh.pre_image = request.pre_image;
+    fresh.building_key = request.building_key;
     write_entry(work, slot, entry, fresh);
     committed.stored = true;
     committed.fresh_left = left(fresh.fresh_until, work.now);
@@ -740,6 +748,10 @@ std::optional<Found> rekey(SqliteWork& work, const Rekey& rekey) {
             "(SELECT id FROM entry WHERE pool = ? AND key = ?)")
         .bind(SqliteBlob{rekey.pre_image}, to.pool, blob(to.key))
         .run();
+  if (rekey.building_key)
+    work.db.prepare("UPDATE entry SET building_key = ? WHERE pool = ? AND key = ?")
+        .bind(blob(*rekey.building_key), to.pool, blob(to.key))
+        .run();
   return entry->found;
 }
 
@@ -747,7 +759,8 @@ void pin(SqliteWork& work,
          const Slot& slot,
          const Answer& answer,
          std::string_view query_json,
-         std::string_view pre_image) {
+         std::string_view pre_image,
+         const std::optional<Key>& building_key) {
   const auto entry = read_entry(work, slot);
   const auto claim = read_claim(work, slot);
   NewEntry pinned;
@@ -757,6 +770,7 @@ void pin(SqliteWork& work,
   pinned.pinned = true;
   pinned.query_json = query_json;
   pinned.pre_image = pre_image;
+  pinned.building_key = building_key;
   write_entry(work, slot, entry, pinned);
   forget_no_matches(work, slot);
   if (claim && claim->phase != Phase::in_flight) delete_claim(work, slot);

@@ -23,7 +23,8 @@ void pin(SqliteWork& work,
          const Slot& slot,
          const Answer& answer,
          std::string_view query_json,
-         std::string_view pre_image);
+         std::string_view pre_image,
+         const std::optional<Key>& building_key);
 
 /// Whether the call was unknown, and is so no more.
 bool reconcile(SqliteWork& work, const Reconciliation& found);

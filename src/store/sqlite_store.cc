@@ -106,9 +106,10 @@ class SqliteStore final : public Store {
                    const Answer& answer,
                    std::string_view query_json,
                    std::string_view pre_image,
+                   const std::optional<Key>& building_key,
                    Deadline deadline) override {
     return writer_.run(slot, 1, deadline, [&](SqliteWork& work) {
-      geonce::pin(work, slot, answer, query_json, pre_image);
+      geonce::pin(work, slot, answer, query_json, pre_image, building_key);
     });
   }
 

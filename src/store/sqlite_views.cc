@@ -29,7 +29,7 @@ struct Where {
 
 constexpr std::string_view kEntrySelect =
     "SELECT pool, key, gen, kind, payload, answered_at, fresh_until, stale_until, erase_after, "
-    "no_match_streak, pinned, intent, query_json, pre_image "
+    "no_match_streak, pinned, intent, query_json, pre_image, building_key "
     "FROM entry LEFT JOIN entry_source ON entry_source.entry = entry.id";
 
 EntryRow entry_row_from(const SqliteStatement& row) {
@@ -49,6 +49,7 @@ EntryRow entry_row_from(const SqliteStatement& row) {
   if (!row.is_null(11)) entry.intent = uuid_from(row.bytes(11));
   entry.query_json = row.bytes(12);
   entry.pre_image = row.bytes(13);
+  if (!row.is_null(14)) entry.building_key = key_from(row.bytes(14));
   return entry;
 }
 
@@ -152,6 +153,18 @@ std::vector<EntryRow> read_entry_rows(SqliteWork& work, const EntryFilter& filte
   if (filter.after) where.add("(pool, key) > (?, ?)", filter.after->pool, blob(filter.after->key));
   if (filter.provider) where.add("provider = ?", std::string_view(*filter.provider));
   if (filter.kind) where.add("kind = ?", *filter.kind);
+  if (filter.building) {
+    const auto building = blob(filter.building->key);
+    const Pool pool = filter.building->pool;
+    // Two ways in, as the index leaves out what its own key leads to.
+    where.add(
+        "entry.id IN (SELECT id FROM entry WHERE pool = ? AND key = ? AND building_key = key UNION "
+        "ALL SELECT id FROM entry WHERE pool = ? AND building_key = ? AND building_key <> key)",
+        pool,
+        building,
+        pool,
+        building);
+  }
   auto row = work.db.prepare(fmt::format(
       "{}{} ORDER BY pool, key LIMIT {}", kEntrySelect, where.sql, limit_of(filter.limit)));
   where.bind(row);

@@ -41,6 +41,7 @@ struct Found {
 /// An entry as `geonce entry show` prints it.
 struct EntryRow {
   Slot slot;
+  std::optional<Key> building_key;  // shared by all entries of a building; empty in a tombstone
   std::int64_t gen = 0;
   std::shared_ptr<const Answer> answer;  // null: a tombstone
   UtcMs answered_at = 0, fresh_until = 0, stale_until = 0, erase_after = 0;
@@ -54,7 +55,8 @@ struct EntryRow {
 struct EntryFilter {
   std::optional<std::string> provider;
   std::optional<AnswerKind> kind;
-  std::optional<Slot> after;  // continue behind this slot; entries come in slot order
+  std::optional<Slot> building;  // its key is a building key
+  std::optional<Slot> after;     // continue behind this slot; entries come in slot order
   std::size_t limit = 100;
 };
 
@@ -154,6 +156,7 @@ struct CommitRequest {
   std::shared_ptr<const Answer> answer;
   Life life;  // erase 0: only the ledger row is written, no entry
   std::string query_json, pre_image;
+  std::optional<Key> building_key;  // kept with the entry; empty where the pre-image is unknown
   /// The intent whose answer is stored, when it is not the last call's.
   std::optional<IntentId> answered_by;
 };
@@ -321,7 +324,8 @@ struct StoreStats {
 /// An address whose key has changed, because a new secret or new rules make it.
 struct Rekey {
   Slot from, to;
-  std::string pre_image;  // what the new key is made of; empty: as before
+  std::string pre_image;            // what the new key is made of; empty: as before
+  std::optional<Key> building_key;  // empty: as before
 };
 
 /// The durable truth. Each method is one transaction (or one per ≤ 1,000 rows where it says so);
@@ -355,6 +359,7 @@ class Store {
                            const Answer&,
                            std::string_view query_json,
                            std::string_view pre_image,
+                           const std::optional<Key>& building_key,
                            Deadline) = 0;
   /// Ledger `reconciled` for each call that is unknown; others are left alone. A key that such a
   /// call has blocked may be bought again. Returns how many were unknown.

@@ -61,8 +61,9 @@ class FaultyStore : public Store {
                    const Answer& answer,
                    std::string_view query_json,
                    std::string_view pre_image,
+                   const std::optional<Key>& building_key,
                    Deadline d) override {
-    return store_.pin(slot, answer, query_json, pre_image, d);
+    return store_.pin(slot, answer, query_json, pre_image, building_key, d);
   }
   Result<std::size_t> reconcile(std::span<const Reconciliation> found, Deadline d) override {
     return store_.reconcile(found, d);

@@ -5,12 +5,13 @@
 #include <fmt/format.h>
 
 #include "cli/session.h"
+#include "core/normalize.h"
 
 namespace geonce::cli {
 namespace {
 
 struct Arguments {
-  std::string what, country, provider, kind;
+  std::string what, country, provider, kind, building;
   std::size_t limit = 100;
   bool json = false;
 };
@@ -24,6 +25,7 @@ boost::json::object json_of(const EntryRow& entry, const KeyRing& ring) {
                              {"erase_after", utc_text(entry.erase_after)},
                              {"pinned", entry.pinned},
                              {"no_match_streak", entry.no_match_streak}};
+  if (entry.building_key) object["building_key"] = ring.text(*entry.building_key);
   if (entry.intent) object["intent"] = to_string(*entry.intent);
   if (!entry.answer) {
     object["kind"] = "dropped";
@@ -108,6 +110,19 @@ int drop(const Globals& globals, const Arguments& arguments) {
   return 0;
 }
 
+Result<Key> building_of_arguments(const Arguments& arguments, const KeyRing& ring) {
+  if (auto key = parse_key(arguments.building)) return *key;
+  auto country = country_of("--country", arguments.country);
+  if (!country) return fail(country.error());
+  Normalizer normalizer(ring);
+  QueryView query;
+  query.text = arguments.building;
+  query.country = *country;
+  const auto canonical = normalizer.normalize(query);
+  if (!canonical) return fail(canonical.error());
+  return ring.key(building_pre_image(*canonical));
+}
+
 int list(const Globals& globals, const Arguments& arguments) {
   EntryFilter filter;
   if (!arguments.provider.empty()) filter.provider = arguments.provider;
@@ -121,6 +136,11 @@ int list(const Globals& globals, const Arguments& arguments) {
   }
   const auto ring = load_key_ring(globals);
   if (!ring) return report(ring.error());
+  if (!arguments.building.empty()) {
+    const auto building = building_of_arguments(arguments, *ring);
+    if (!building) return report(building.error());
+    filter.building = Slot{kDefaultPool, *building};
+  }
   auto store = open_existing_store(globals);
   if (!store) return report(store.error());
   for (std::size_t left = arguments.limit; left > 0;) {
@@ -160,6 +180,15 @@ void add_entry(CLI::App& app, Program& program) {
       ->type_name("NAME");
   list_command->add_option("--kind", arguments->kind, "Only match, no_match, ambiguous or rejected")
       ->type_name("KIND");
+  list_command
+      ->add_option("--building",
+                   arguments->building,
+                   "Only this building: any address in it, or its building key")
+      ->type_name("ADDRESS");
+  list_command
+      ->add_option(
+          "--country", arguments->country, "The building's country: ISO 3166-1 code or name")
+      ->type_name("CC");
   list_command->add_option("--limit", arguments->limit, "At most so many")
       ->type_name("N")
       ->capture_default_str();

@@ -108,7 +108,7 @@ std::string show(const LedgerSum& sum) {
 }
 
 std::string show(const EntryRow& row) {
-  return fmt::format("gen {} {} {} {} {} {} {} streak {}{} {} {}",
+  return fmt::format("gen {} {} {} {} {} {} {} streak {}{} {} {} in {}",
                      row.gen,
                      row.answer ? to_string(row.answer->kind) : "tombstone",
                      row.answer ? row.answer->provider : "",
@@ -119,7 +119,8 @@ std::string show(const EntryRow& row) {
                      row.no_match_streak,
                      row.pinned ? " pinned" : "",
                      row.intent ? to_string(*row.intent) : "",
-                     row.query_json);
+                     row.query_json,
+                     row.building_key ? to_text(*row.building_key) : "none");
 }
 
 std::string show(const SweepReport& report) {
@@ -295,6 +296,7 @@ class Steps {
     request.answer = std::make_shared<const Answer>(std::move(answer));
     if (!chance(10)) request.life = {20s, 40s, 60s};
     request.query_json = claim->query_json;
+    request.building_key = building(6);
     request.pre_image = claim->request.pre_image;
     const int times = chance(20) ? 2 : 1;
     for (int i = 0; i < times; ++i)
@@ -374,7 +376,7 @@ class Steps {
   void pin() {
     const Slot where = some_slot();
     both(fmt::format("pin {}", where.key.bytes[0]), [&](Side& side) {
-      return side.store.pin(where, match(4, 4, "person"), "{}", "", Deadline::never());
+      return side.store.pin(where, match(4, 4, "person"), "{}", "", building(4), Deadline::never());
     });
   }
   void reconcile() {
@@ -386,8 +388,8 @@ class Steps {
     });
   }
   void rekey() {
-    const Rekey there{slot(1), slot(2), "moved"};
-    const Rekey back{slot(2), slot(1), "moved back"};
+    const Rekey there{slot(1), slot(2), "moved", building(5)};
+    const Rekey back{slot(2), slot(1), "moved back", {}};
     const Rekey& one = chance(50) ? there : back;
     both("rekey", [&](Side& side) { return side.store.rekey({&one, 1}, Deadline::never()); });
   }

@@ -592,7 +592,8 @@ TEST_P(Store, an_attempt_overdue_in_a_closed_window_does_not_count_in_the_new_on
 TEST_P(Store, a_pinned_answer_is_always_fresh_and_nothing_bought_replaces_it) {
   const auto old = ask(slot(1));
   const auto old_taken = take(old);
-  ASSERT_TRUE(store_->pin(slot(1), match(48, 2, "person"), "{}", "", Deadline::never()));
+  ASSERT_TRUE(
+      store_->pin(slot(1), match(48, 2, "person"), "{}", "", building(7), Deadline::never()));
   EXPECT_FALSE(commit(answer_to(old, old_taken, match(1))).stored);
   clock_.advance(24h * 365 * 20);
   const auto found = find(slot(1));
@@ -600,14 +601,15 @@ TEST_P(Store, a_pinned_answer_is_always_fresh_and_nothing_bought_replaces_it) {
   EXPECT_TRUE(found->pinned);
   EXPECT_GT(found->fresh_left, 0ms);
   EXPECT_EQ(found->answer->at->lat_deg, 48);
+  EXPECT_EQ((*store_->entry(slot(1), Deadline::never()))->building_key, building(7));
   auto request = ask(slot(1));
   request.refresh_before = kRefreshAll;
   EXPECT_EQ(take(request).verdict, Verdict::fresh) << "buying what cannot be stored would be waste";
 }
 
 TEST_P(Store, a_pin_is_replaced_by_another_pin_or_lifted_by_an_invalidation) {
-  ASSERT_TRUE(store_->pin(slot(1), match(1), "{}", "", Deadline::never()));
-  ASSERT_TRUE(store_->pin(slot(1), match(2), "{}", "", Deadline::never()));
+  ASSERT_TRUE(store_->pin(slot(1), match(1), "{}", "", std::nullopt, Deadline::never()));
+  ASSERT_TRUE(store_->pin(slot(1), match(2), "{}", "", std::nullopt, Deadline::never()));
   EXPECT_EQ(find(slot(1))->answer->at->lat_deg, 2);
   const auto where = slot(1);
   EXPECT_EQ(store_->invalidate({&where, 1}, Deadline::never()), 1U);

@@ -25,6 +25,7 @@ TEST_P(Store, an_entry_is_shown_with_what_was_asked_and_by_which_intent) {
   EXPECT_EQ(*entry.answer, match());
   EXPECT_EQ(entry.query_json, request.query_json);
   EXPECT_EQ(entry.pre_image, request.pre_image) << "NUL bytes and all";
+  EXPECT_EQ(entry.building_key, building(1));
   EXPECT_EQ(entry.intent, request.intent);
   EXPECT_EQ(entry.fresh_until, clock_.now_utc() + kFresh.count());
   EXPECT_EQ(entry.stale_until, clock_.now_utc() + kStale.count());
@@ -41,6 +42,42 @@ TEST_P(Store, a_tombstone_is_shown_as_an_entry_without_an_answer) {
   EXPECT_FALSE((*row)->answer);
   EXPECT_EQ((*row)->gen, 2);
   EXPECT_EQ((*row)->query_json, "");
+  EXPECT_FALSE((*row)->building_key);
+}
+
+TEST_P(Store, entries_are_found_by_their_building) {
+  for (std::uint32_t n = 0; n < 6; ++n) {
+    const auto request = ask(slot(n));
+    auto commit = answer_to(request, take(request), match());
+    commit.building_key = n < 4 ? std::optional(building(n % 2)) : std::nullopt;
+    if (n == 5) commit.building_key = slot(5).key;
+    (void)this->commit(commit);
+  }
+  EntryFilter filter;
+  filter.building = Slot{kDefaultPool, building(1)};
+  auto entries = store_->entries(filter, Deadline::never());
+  ASSERT_TRUE(entries);
+  std::vector<Slot> expected{slot(1), slot(3)};
+  std::ranges::sort(expected);
+  ASSERT_THAT(*entries, SizeIs(2));
+  EXPECT_EQ((*entries)[0].slot, expected[0]);
+  EXPECT_EQ((*entries)[1].slot, expected[1]);
+  filter.limit = 1;
+  filter.after = expected[0];
+  entries = store_->entries(filter, Deadline::never());
+  ASSERT_TRUE(entries);
+  ASSERT_THAT(*entries, SizeIs(1));
+  EXPECT_EQ(entries->front().slot, expected[1]);
+  filter = {};
+  filter.building = slot(5);
+  entries = store_->entries(filter, Deadline::never());
+  ASSERT_TRUE(entries);
+  ASSERT_THAT(*entries, SizeIs(1)) << "an address without a unit is its own building";
+  EXPECT_EQ(entries->front().slot, slot(5));
+  for (const Slot& nothing : {slot(1), slot(4), Slot{7, building(1)}, Slot{7, slot(5).key}}) {
+    filter.building = nothing;
+    EXPECT_THAT(*store_->entries(filter, Deadline::never()), IsEmpty());
+  }
 }
 
 TEST_P(Store, entries_come_in_pages_in_slot_order_and_by_provider_and_kind) {
@@ -408,7 +445,7 @@ TEST_P(Store, a_sweep_erases_what_has_outlived_its_terms_a_few_rows_at_a_time) {
   end.no_match_for = 4h;
   end.life.erase = 24h * 365;
   (void)commit(end);
-  ASSERT_TRUE(store_->pin(slot(21), match(), "{}", "", Deadline::never()));
+  ASSERT_TRUE(store_->pin(slot(21), match(), "{}", "", std::nullopt, Deadline::never()));
   auto batch = *store_->open_batch(kIdentity, "in.csv", BatchStart::resume, Deadline::never());
   const std::vector<BatchChunk> chunks{{0, "x", 1h}};
   ASSERT_TRUE(store_->save_chunks(batch.id, chunks, Deadline::never()));

@@ -48,6 +48,8 @@ inline constexpr milliseconds kErase = 72h;
 
 /// The n-th address of a test.
 Slot slot(std::uint32_t n, Pool pool = kDefaultPool);
+/// The key of the n-th building.
+Key building(std::uint32_t n);
 IntentId new_intent();
 Answer match(double lat_deg = 59.9, double lng_deg = 10.7, std::string provider = "alpha");
 Answer no_match(std::string provider = "alpha");
@@ -98,6 +100,8 @@ inline Slot slot(std::uint32_t n, Pool pool) {
   }
   return slot;
 }
+
+inline Key building(std::uint32_t n) { return slot(1'000'000 + n).key; }
 
 inline IntentId new_intent() { return make_uuid(system_clock()); }
 
@@ -173,6 +177,7 @@ inline CommitRequest Store::answer_to(const TakeRequest& request,
   commit.life = {kFresh, kStale, kErase};
   commit.query_json = taken.query_json;
   commit.pre_image = request.pre_image;
+  commit.building_key = building(1);
   return commit;
 }
 

@@ -95,7 +95,7 @@ TEST_P(Store, all_methods_may_be_called_at_once) {
             EXPECT_TRUE(store_->invalidate({&where, 1}, Deadline::never()));
             break;
           case 3:
-            EXPECT_TRUE(store_->pin(where, match(), "{}", "", Deadline::never()));
+            EXPECT_TRUE(store_->pin(where, match(), "{}", "", std::nullopt, Deadline::never()));
             break;
           case 4:
             EXPECT_TRUE(store_->sweep(10, Deadline::never()));

@@ -365,6 +365,7 @@ Committed ModelWorld::commit(const CommitRequest& request, UtcMs now) {
     fresh.intent = answered_by;
     fresh.query_json = request.query_json;
     fresh.pre_image = request.pre_image;
+    fresh.building_key = request.building_key;
     tell_what_is_left(fresh);
     entries_[request.slot] = std::move(fresh);
     committed.stored = true;

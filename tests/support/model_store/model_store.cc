@@ -82,9 +82,10 @@ class ModelStore final : public Store {
                    const Answer& answer,
                    std::string_view query_json,
                    std::string_view pre_image,
+                   const std::optional<Key>& building_key,
                    Deadline deadline) override {
     return with(deadline, [&](auto& world, UtcMs now) {
-      world.pin(slot, answer, query_json, pre_image, now);
+      world.pin(slot, answer, query_json, pre_image, building_key, now);
     });
   }
   Result<std::size_t> reconcile(std::span<const Reconciliation> found, Deadline deadline) override {

@@ -54,6 +54,7 @@ std::optional<Found> ModelWorld::rekey(const Rekey& rekey, UtcMs now) {
   move(no_matches_);
   Entry& moved = entries_.at(rekey.to);
   if (!rekey.pre_image.empty()) moved.pre_image = rekey.pre_image;
+  if (rekey.building_key) moved.building_key = rekey.building_key;
   return look(moved, now);
 }
 
@@ -61,6 +62,7 @@ void ModelWorld::pin(const Slot& slot,
                      const Answer& answer,
                      std::string_view query_json,
                      std::string_view pre_image,
+                     const std::optional<Key>& building_key,
                      UtcMs now) {
   Entry pinned;
   pinned.gen = gen_beyond(slot);
@@ -70,6 +72,7 @@ void ModelWorld::pin(const Slot& slot,
   pinned.pinned = true;
   pinned.query_json = query_json;
   pinned.pre_image = pre_image;
+  pinned.building_key = building_key;
   entries_[slot] = std::move(pinned);
   no_matches_.erase(slot);
   const Claim* claim = look_up(claims_, slot);
@@ -161,6 +164,7 @@ std::optional<EntryRow> ModelWorld::entry(const Slot& slot, UtcMs now) const {
   row.intent = entry->intent;
   row.query_json = entry->query_json;
   row.pre_image = entry->pre_image;
+  row.building_key = entry->building_key;
   return row;
 }
 
@@ -171,6 +175,9 @@ std::vector<EntryRow> ModelWorld::entries(const EntryFilter& filter, UtcMs now) 
     if (filter.after && slot <= *filter.after) continue;
     if (filter.provider && (!entry.answer || entry.answer->provider != *filter.provider)) continue;
     if (filter.kind && (!entry.answer || entry.answer->kind != *filter.kind)) continue;
+    if (filter.building &&
+        (slot.pool != filter.building->pool || entry.building_key != filter.building->key))
+      continue;
     if (auto row = this->entry(slot, now)) rows.push_back(std::move(*row));
   }
   return rows;

@@ -43,6 +43,7 @@ class ModelWorld {
            const Answer& answer,
            std::string_view query_json,
            std::string_view pre_image,
+           const std::optional<Key>& building_key,
            UtcMs now);
   bool reconcile(const Reconciliation& found, UtcMs now);
   std::vector<OpenIntent> open_intents(const OwnerId& owner, std::span<const IntentId> also) const;
@@ -81,6 +82,7 @@ class ModelWorld {
     bool pinned = false;
     std::optional<IntentId> intent;
     std::string query_json, pre_image;
+    std::optional<Key> building_key;
   };
   struct Claim {
     std::int64_t gen = 0;

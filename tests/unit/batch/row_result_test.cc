@@ -33,10 +33,10 @@ RowResult match(double lat, double lng) {
 
 TEST(RowResult, the_order_of_the_columns_is_fixed) {  // 49
   const std::vector<std::string_view> expected{
-      "status",  "lat",         "lng",        "precision",  "confidence", "formatted",
-      "country", "provider",    "cache",      "key",        "error",      "house_number",
-      "street",  "unit",        "city",       "state",      "postcode",   "place_id",
-      "partial", "key_version", "fetched_at", "expires_at", "cost",       "attempts"};
+      "status",     "lat",   "lng",      "precision",   "confidence",   "formatted",   "country",
+      "provider",   "cache", "key",      "error",       "house_number", "street",      "unit",
+      "city",       "state", "postcode", "place_id",    "partial",      "key_version", "fetched_at",
+      "expires_at", "cost",  "attempts", "building_key"};
   const auto full = result_columns(ColumnSet::full);
   EXPECT_EQ(std::vector(full.begin(), full.end()), expected);
   const auto brief = result_columns(ColumnSet::short_set);

@@ -402,7 +402,7 @@ TEST(Writer, the_full_set_of_columns) {
             "cache,g_key,"
             "g_error,g_house_number,g_street,g_unit,g_city,g_state,g_postcode,g_place_id,g_partial,"
             "g_key_version,"
-            "g_fetched_at,g_expires_at,g_cost,g_attempts");
+            "g_fetched_at,g_expires_at,g_cost,g_attempts,g_building_key");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/normalize.h"
 #include "support/fake_provider.h"
 #include "support/temp_dir.h"
 
@@ -38,11 +39,14 @@ class Adopt : public testing::Test {
   IntentId take(std::uint8_t n, const std::string& text) {
     Query query;
     query.text = text;
+    query.country = Country('U', 'S');
     TakeRequest request;
     request.slot = slot(n);
     request.intent = make_uuid(system_clock());
     request.owner = owner_;
     request.query_json = to_json(query);
+    if (const auto canonical = Normalizer().normalize(query.view()))
+      request.pre_image = pre_image(*canonical);
     std::vector<std::string> names;
     for (const auto& provider : providers_) names.push_back(provider->traits().name);
     request.chain = std::make_shared<const std::vector<std::string>>(std::move(names));
@@ -103,6 +107,17 @@ TEST_F(Adopt, an_answer_that_was_received_is_stored_and_never_bought_again) {
   EXPECT_EQ(find(1)->answer->formatted, "1 Sample St");
   EXPECT_EQ(find(1)->answer->provider, "alpha");
   EXPECT_THAT(events_of(1), ElementsAre("prepared", "answered"));
+}
+
+TEST_F(Adopt, an_adopted_answer_is_filed_with_its_building) {
+  answer({take(1, "48 Bramble Ct Apt 3, Dayton, OH 45402")});
+  ASSERT_TRUE(die_and_adopt());
+  const auto entry = store_->entry(slot(1), Deadline::never());
+  ASSERT_TRUE(entry && *entry);
+  Query building;
+  building.text = "48 Bramble Ct, Dayton, OH 45402";
+  building.country = Country('U', 'S');
+  EXPECT_EQ((*entry)->building_key, Normalizer().key(building.view())->key);
 }
 
 TEST_F(Adopt, each_address_of_a_bulk_call_gets_its_own_answer_although_some_are_stored_already) {

@@ -175,8 +175,13 @@ class Simulation {
   void start_process() {
     auto process = std::make_shared<Process>();
     process->spool.owner = next_id();
-    process->rules = rules_of(
-        {providers_.begin(), providers_.end()}, {}, {}, options_, process->spool.owner, {});
+    process->rules = rules_of({providers_.begin(), providers_.end()},
+                              {},
+                              {},
+                              options_,
+                              process->spool.owner,
+                              {},
+                              KeyRing::plain());
     processes_.push_back(std::move(process));
   }
 
