@@ -107,6 +107,39 @@ bool may_end_without_comma(const Token& before, std::string_view name, Country h
   return has_short_states && !before.has_digit() && before.size() <= 3;
 }
 
+/// `88 Nathan Road, Tsim Sha Tsui, Hong Kong`: the territory is one town, and tokens [first, begin)
+/// end in a segment that names a part of it.
+bool says_no_more(const Tokens& tokens, std::size_t first, std::size_t begin, Country country) {
+  constexpr std::string_view kTerritories = "HK MO SG";
+  if (kTerritories.find(country.code()) == std::string_view::npos || !tokens[begin].after_break)
+    return false;
+  for (std::size_t i = begin; i > first; --i) {
+    if (tokens[i - 1].has_digit()) return false;
+    if (tokens[i - 1].after_break) return i - 1 > first;
+  }
+  return false;
+}
+
+/// `99423 Weimar Deutschland`: tokens [segment, at) end in a postcode and its town, and the country
+/// behind them is the one that was given. Not `93290 Tremblay en France`.
+bool ends_a_town_line(const Tokens& tokens, std::size_t segment, std::size_t at, Country country) {
+  constexpr std::string_view kCountries = "DE AT CH FR BE NL IT ES PT SE NO DK FI CZ";
+  constexpr std::array<std::string_view, 14> kJoins{
+      "en", "de", "du", "la", "le", "di", "do", "da", "del", "den", "het", "of", "im", "von"};
+  constexpr std::size_t kFewestDigits = 4;
+  if (kCountries.find(country.code()) == std::string_view::npos ||
+      std::ranges::find(kJoins, tokens.view(at - 1)) != kJoins.end())
+    return false;
+  std::size_t town = at;
+  while (town > segment && !tokens[town - 1].has_digit()) --town;
+  if (town == at || town == segment) return false;
+  const Token& last = tokens[town - 1];
+  const bool in_two = last.size() == 2 || last.size() == 3;  // 413 14, 120 00
+  return last.size() >= kFewestDigits ||
+         (in_two && town >= segment + 2 && tokens[town - 2].is_number() &&
+          tokens[town - 2].size() == 3);
+}
+
 }  // namespace
 
 struct Normalizer::State {
@@ -207,8 +240,9 @@ Result<Country> Normalizer::State::take_country(Country hint) {
         const auto name = tokens.view(at, last);
         found = named(name);
         if (!found.is_known() && hint.is_known() && is_code_of(name, hint)) found = hint;
-        if (found.is_known() && !whole && !may_end_without_comma(tokens[at - 1], name, hint))
-          found = Country();
+        const bool may_end = whole || may_end_without_comma(tokens[at - 1], name, hint) ||
+                             (found == hint && ends_a_town_line(tokens, segment, at, hint));
+        if (!may_end) found = Country();
         if (found.is_known()) {
           begin = at;
           break;
@@ -225,7 +259,9 @@ Result<Country> Normalizer::State::take_country(Country hint) {
     }
     if (!hint.is_known() && found == Country('G', 'E')) return hint;  // Atlanta, Georgia
     hint = found;
-    if (has_a_town_of_its_name(found, tokens.view(begin, last))) return hint;
+    if (has_a_town_of_its_name(found, tokens.view(begin, last)) &&
+        !says_no_more(tokens, first, begin, found))
+      return hint;
     last = begin;
   }
 }

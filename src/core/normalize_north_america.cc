@@ -230,7 +230,7 @@ bool NorthAmericanGrammar::leaves_a_town(Range range) {
     const Range before{i, end};
     scratch_.clear();
     if (rules_.house(before, nullptr) != i || rules_.is_road(before) ||
-        rules_.box(before, scratch_) != i)
+        rules_.box({i, segment}, scratch_) != i)  // HC 61, Box 2040
       return true;
     i = end;
   }

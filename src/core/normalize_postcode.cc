@@ -34,8 +34,9 @@ constexpr std::array kRules{
     Rule{"GB IM JE GG", "A99 9AA", Place::anywhere, {}, true},
     Rule{"GB IM JE GG", "A9A 9AA", Place::anywhere, {}, true},
     Rule{"GB IM JE GG", "AA9 9AA", Place::anywhere, {}, true},
-    Rule{"GB IM JE GG", "AA99 9AA", Place::anywhere, {}, true},
+    Rule{"GB IM JE GG GI", "AA99 9AA", Place::anywhere, {}, true},
     Rule{"GB IM JE GG", "AA9A 9AA", Place::anywhere, {}, true},
+    Rule{"FK SH PN GS IO TC", "AAAA 9AA", Place::anywhere, {}, true},
     Rule{"IE", "A99 XXXX", Place::anywhere, {}, true},
     Rule{"IE", "A9A XXXX", Place::anywhere, {}, true},  // D6W
     Rule{"NL", "9999 AA", Place::anywhere, "nl", true},
