@@ -7,10 +7,11 @@ set -euo pipefail
 build=(
   ca-certificates ccache cmake g++ git mold ninja-build pkg-config
   libboost-json1.81-dev libcli11-dev libcurl4-openssl-dev libexpected-dev libfmt-dev libicu-dev
-  libsqlite3-dev libssl-dev libtomlplusplus-dev
+  libpq-dev libsqlite3-dev libssl-dev libtomlplusplus-dev
 )
 tests=(
-  clang-14 clang-format-14 clang-tidy-14 libgmock-dev libgtest-dev locales pandoc python3 python3-pytest zlib1g-dev
+  clang-14 clang-format-14 clang-tidy-14 libgmock-dev libgtest-dev locales pandoc pgbouncer
+  postgresql-15 python3 python3-pytest zlib1g-dev
 )
 
 case "${1:-}" in

@@ -16,5 +16,6 @@ struct SqlStep {
 
 /// In order of number, from 1, without gaps.
 std::span<const SqlStep> sqlite_steps();
+std::span<const SqlStep> postgres_steps();
 
 }  // namespace geonce

@@ -423,4 +423,26 @@ struct SqliteOptions {
 ///           store_corrupt, store_busy, disk_full
 Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options);
 
+struct PostgresOptions {
+  std::string uri;       // postgres://user@host1,host2/database?sslmode=verify-full
+  std::string password;  // empty: what libpq finds (PGPASSFILE, …)
+  bool create = true;    // makes the schema in a database that has none, if the role may
+  std::size_t connections = 4;
+  milliseconds patience{30'000};  // with a server that is away
+  /// null: the system's. For deadlines alone: instants come from the server's clock.
+  Clock* clock = nullptr;
+};
+
+/// Opens the store in a Postgres database, which any number of processes on any number of machines
+/// may share. Poolers that deal out transactions may stand between.
+/// errors    store_unavailable  nobody listens, access refused, the schema is older than this
+///                              program
+///           store_newer        the schema has a step that this program has to know and does not
+///           not_found          there is no store, and it is not to be made
+Result<std::unique_ptr<Store>> open_postgres_store(const PostgresOptions& options);
+
+/// Makes the schema or brings it up to this program's; returns the names of the steps it added.
+/// errors    as those of opening it
+Result<std::vector<std::string>> migrate_postgres_store(const PostgresOptions& options);
+
 }  // namespace geonce

@@ -158,7 +158,7 @@ struct Side {
 
 class Steps {
  public:
-  Steps(std::uint64_t seed, geonce::Store& kind, geonce::Store& model, FakeClock& clock)
+  Steps(std::uint64_t seed, geonce::Store& kind, geonce::Store& model, WorldClock& clock)
       : random_(seed), kind_{kind, {}}, model_{model, {}}, clock_(clock) {}
 
   void run(int steps) {
@@ -419,7 +419,7 @@ class Steps {
 
   std::mt19937_64 random_;
   Side kind_, model_;
-  FakeClock& clock_;
+  WorldClock& clock_;
   std::vector<Claim> claims_;
   std::vector<std::string> done_;
   std::uint64_t ids_ = 0;

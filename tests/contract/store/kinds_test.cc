@@ -5,10 +5,15 @@
 namespace geonce::contract {
 
 StoreFactory sqlite_factory();
+StoreFactory postgres_factory();
 StoreFactory model_factory();
 
-std::vector<StoreFactory> store_kinds() { return {sqlite_factory(), model_factory()}; }
-std::vector<StoreFactory> store_kinds_for_processes() { return {sqlite_factory()}; }
+std::vector<StoreFactory> store_kinds() {
+  return {sqlite_factory(), postgres_factory(), model_factory()};
+}
+std::vector<StoreFactory> store_kinds_for_processes() {
+  return {sqlite_factory(), postgres_factory()};
+}
 
 INSTANTIATE_TEST_SUITE_P(kinds, Store, testing::ValuesIn(store_kinds()), kind_of);
 

@@ -20,6 +20,25 @@ class StoreWorld {
   /// One more process's view, as it were. Several may be open at once.
   /// clock   null: the system's
   virtual Result<std::unique_ptr<geonce::Store>> open(Clock* clock) = 0;
+  /// The test's clock has moved; of interest to stores that have a clock of their own.
+  virtual void clock_moved(UtcMs /*now*/) {}
+};
+
+/// Tells the world when it moves.
+class WorldClock : public FakeClock {
+ public:
+  explicit WorldClock(const std::unique_ptr<StoreWorld>& world) : world_(world) {}
+  void advance(milliseconds by) {
+    FakeClock::advance(by);
+    world_->clock_moved(now_utc());
+  }
+  void jump_utc(milliseconds by) {
+    FakeClock::jump_utc(by);
+    world_->clock_moved(now_utc());
+  }
+
+ private:
+  const std::unique_ptr<StoreWorld>& world_;
 };
 
 /// One kind of store. A new kind adds its factory in a file of its own, and a line in
@@ -84,7 +103,7 @@ class Store : public testing::TestWithParam<StoreFactory> {
   LedgerSum sum(const std::string& provider = "alpha");
 
   std::unique_ptr<StoreWorld> world_;
-  FakeClock clock_;
+  WorldClock clock_{world_};
   std::unique_ptr<geonce::Store> store_;
   OwnerId owner_ = new_intent();
 };

@@ -1,0 +1,180 @@
+-- Reading answers, and changing them by hand.
+
+-- A row per slot that has an answer. The plan is made once for a connection and always goes by the index.
+CREATE FUNCTION geonce.find(pools bigint[], keys bytea[])
+RETURNS TABLE (n bigint, t bigint, gen bigint, kind smallint, answered_at bigint, fresh_until bigint,
+               stale_until bigint, erase_after bigint, pinned boolean, payload bytea)
+LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_column
+DECLARE
+  t_ bigint := geonce.now();
+BEGIN
+  RETURN QUERY
+    SELECT u.n, t_, e.gen, e.kind, e.answered_at, e.fresh_until, e.stale_until, e.erase_after, e.pinned, e.payload
+    FROM unnest(pools, keys) WITH ORDINALITY AS u (pool, key, n)
+    JOIN geonce.entry e ON e.pool = u.pool AND e.key = u.key
+    WHERE e.kind <> 0 AND e.erase_after > t_;
+END $$;
+
+-- A gen that no call begun until now can fill.
+CREATE FUNCTION geonce.tombstone(pool_ bigint, key_ bytea, gen_ bigint, t bigint) RETURNS geonce.entry
+LANGUAGE plpgsql AS $$
+DECLARE
+  e geonce.entry;
+BEGIN
+  e.pool := pool_; e.key := key_; e.gen := gen_; e.kind := 0; e.pinned := false; e.no_match_streak := 0;
+  e.answered_at := t; e.fresh_until := t; e.stale_until := t; e.erase_after := t + geonce.tombstone_life();
+  e.provider := ''; e.payload := ''; e.query_json := ''; e.pre_image := '';
+  RETURN e;
+END $$;
+
+CREATE TYPE geonce.invalidated AS (n bigint, had_answer boolean);
+CREATE FUNCTION geonce.invalidate(pools bigint[], keys bytea[]) RETURNS SETOF geonce.invalidated LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+  r record;
+  o geonce.invalidated;
+  c geonce.claim;
+  e geonce.entry;
+  t bigint;
+BEGIN
+  FOR r IN SELECT u.* FROM unnest(pools, keys) WITH ORDINALITY AS u (pool, key, n) ORDER BY u.pool, u.key, u.n LOOP
+    c := geonce.lock_slot(r.pool, r.key);
+    t := geonce.now();
+    SELECT * INTO e FROM geonce.entry x WHERE x.pool = r.pool AND x.key = r.key;
+    o.n := r.n;
+    o.had_answer := coalesce(e.kind <> 0 AND e.erase_after > t, false);
+    PERFORM geonce.write_entry(geonce.tombstone(r.pool, r.key, greatest(coalesce(e.gen, 0), c.gen) + 1, t));
+    DELETE FROM geonce.no_match x WHERE x.pool = r.pool AND x.key = r.key;
+    IF c.phase IN (0, 3) THEN PERFORM geonce.delete_claim(r.pool, r.key); END IF;
+    RETURN NEXT o;
+  END LOOP;
+END $$;
+
+CREATE FUNCTION geonce.pin(e geonce.entry) RETURNS void LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+  c geonce.claim := geonce.lock_slot(e.pool, e.key);
+BEGIN
+  e.gen := greatest(coalesce((SELECT x.gen FROM geonce.entry x WHERE x.pool = e.pool AND x.key = e.key), 0), c.gen) + 1;
+  e.answered_at := geonce.now();
+  e.fresh_until := geonce.never(); e.stale_until := geonce.never(); e.erase_after := geonce.never();
+  e.pinned := true; e.no_match_streak := 0;
+  PERFORM geonce.write_entry(e);
+  DELETE FROM geonce.no_match x WHERE x.pool = e.pool AND x.key = e.key;
+  IF c.phase <> 1 THEN PERFORM geonce.delete_claim(e.pool, e.key); END IF;
+END $$;
+CREATE FUNCTION geonce.pin(pool_ bigint, key_ bytea, building_key_ bytea, kind_ bigint, provider_ text, payload_ bytea,
+                           query_json_ text, pre_image_ bytea) RETURNS void LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+  e geonce.entry;
+BEGIN
+  e.pool := pool_; e.key := key_; e.building_key := building_key_; e.kind := kind_; e.provider := provider_;
+  e.payload := payload_; e.query_json := query_json_; e.pre_image := pre_image_;
+  PERFORM geonce.pin(e);
+END $$;
+
+-- In the order given: of two old keys of one address the first moves. All slots are locked first, in their order. An
+-- empty pre-image and a NULL building key stay as they are.
+CREATE FUNCTION geonce.rekey(from_pools bigint[], from_keys bytea[], to_pools bigint[], to_keys bytea[],
+                             pre_images bytea[], building_keys bytea[])
+RETURNS TABLE (n bigint, t bigint, gen bigint, kind smallint, answered_at bigint, fresh_until bigint,
+               stale_until bigint, erase_after bigint, pinned boolean, payload bytea)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+#variable_conflict use_column
+DECLARE
+  r record;
+  c geonce.claim;
+  t_ bigint;
+BEGIN
+  FOR r IN
+    SELECT * FROM unnest(from_pools || to_pools, from_keys || to_keys) AS u (pool, key) GROUP BY 1, 2 ORDER BY 1, 2
+  LOOP
+    PERFORM geonce.lock_slot(r.pool, r.key);
+  END LOOP;
+  t_ := geonce.now();
+  FOR r IN
+    SELECT * FROM unnest(from_pools, from_keys, to_pools, to_keys, pre_images, building_keys) WITH ORDINALITY
+      AS u (from_pool, from_key, to_pool, to_key, pre_image, building_key, n) ORDER BY u.n
+  LOOP
+    SELECT * INTO c FROM geonce.claim x WHERE x.pool = r.from_pool AND x.key = r.from_key;
+    CONTINUE WHEN c.phase = 1
+      OR NOT EXISTS (SELECT FROM geonce.entry x WHERE x.pool = r.from_pool AND x.key = r.from_key
+                     AND x.kind <> 0 AND x.erase_after > t_)
+      OR EXISTS (SELECT FROM geonce.entry x WHERE x.pool = r.to_pool AND x.key = r.to_key)
+      OR EXISTS (SELECT FROM geonce.claim x WHERE x.pool = r.to_pool AND x.key = r.to_key AND x.phase <> 0);
+    IF c.phase <> 0 THEN
+      PERFORM geonce.unlock_slot(r.to_pool, r.to_key);
+      UPDATE geonce.claim x SET pool = r.to_pool, key = r.to_key WHERE x.pool = r.from_pool AND x.key = r.from_key;
+    END IF;
+    UPDATE geonce.no_match x SET pool = r.to_pool, key = r.to_key WHERE x.pool = r.from_pool AND x.key = r.from_key;
+    RETURN QUERY
+      UPDATE geonce.entry x SET pool = r.to_pool, key = r.to_key,
+          pre_image = CASE WHEN r.pre_image = '' THEN x.pre_image ELSE r.pre_image END,
+          building_key = coalesce(r.building_key, x.building_key)
+        WHERE x.pool = r.from_pool AND x.key = r.from_key
+        RETURNING r.n, t_, x.gen, x.kind, x.answered_at, x.fresh_until, x.stale_until, x.erase_after, x.pinned, x.payload;
+  END LOOP;
+  DELETE FROM geonce.claim x USING unnest(from_pools || to_pools, from_keys || to_keys) AS u (pool, key)
+    WHERE x.pool = u.pool AND x.key = u.key AND x.phase = 0;
+END $$;
+
+CREATE TYPE geonce.reconciled AS (n bigint, was_unknown boolean);
+CREATE FUNCTION geonce.reconcile(pools bigint[], keys bytea[], intents uuid[], billed boolean[], reasons text[])
+RETURNS SETOF geonce.reconciled LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+  r record;
+  o geonce.reconciled;
+  c geonce.claim;
+  row_ geonce.ledger;
+  unknown geonce.ledger;
+BEGIN
+  FOR r IN
+    SELECT u.* FROM unnest(pools, keys, intents, billed, reasons) WITH ORDINALITY
+      AS u (pool, key, intent, was_billed, reason, n) ORDER BY u.pool, u.key, u.n
+  LOOP
+    o.n := r.n;
+    o.was_unknown := false;
+    c := geonce.lock_slot(r.pool, r.key);
+    SELECT * INTO unknown FROM geonce.ledger x WHERE x.intent = r.intent AND x.event = 4;
+    IF FOUND AND NOT geonce.is_settled(r.intent) AND NOT geonce.has_event(r.intent, 6) THEN
+      row_ := geonce.outcome(6, geonce.now(), r.pool, r.key, 0, r.intent, unknown.provider, geonce.prepared(r.intent));
+      row_.gen := (geonce.prepared(r.intent)).gen;
+      row_.http_status := unknown.http_status; row_.provider_request_id := unknown.provider_request_id;
+      row_.reason := r.reason; row_.billed := r.was_billed::integer;
+      row_.units := CASE WHEN r.was_billed THEN unknown.units ELSE 0 END;
+      row_.price_micro_usd := CASE WHEN r.was_billed THEN unknown.price_micro_usd ELSE 0 END;
+      PERFORM geonce.note(row_);
+      IF c.intent = r.intent AND c.phase = 3 THEN PERFORM geonce.delete_claim(r.pool, r.key); END IF;
+      o.was_unknown := true;
+    END IF;
+    PERFORM geonce.unlock_slot(r.pool, r.key);
+    RETURN NEXT o;
+  END LOOP;
+END $$;
+
+-- What a process that may be dead has left open, and those among `also` whoever owns them.
+CREATE FUNCTION geonce.open_intents(owner_ uuid, also uuid[])
+RETURNS TABLE (intent uuid, pool bigint, key bytea, gen bigint, attempt integer, provider text, owner uuid,
+               price_micro_usd bigint, no_match_streak integer, claim_held boolean, fence bigint, query_json text,
+               pre_image bytea)
+LANGUAGE sql STABLE AS $$
+  -- A call without an outcome always has its claim: nothing takes a claim without writing one.
+  WITH wanted AS (
+    SELECT c.intent FROM geonce.claim c
+      WHERE c.owner = owner_ AND c.phase = 1
+        AND NOT EXISTS (SELECT FROM geonce.ledger l WHERE l.intent = c.intent AND l.event = 4)
+    UNION SELECT unnest(also))
+  SELECT p.intent, p.pool, p.key, p.gen, p.attempt, p.provider, p.owner, p.price_micro_usd,
+         coalesce(e.no_match_streak, 0), coalesce(c.intent = p.intent, false),
+         CASE WHEN c.intent = p.intent THEN c.fence ELSE 0 END,
+         -- Taken over in the same window the claim still says what was asked.
+         CASE WHEN c.gen = p.gen THEN c.query_json ELSE '' END, CASE WHEN c.gen = p.gen THEN c.pre_image ELSE '' END
+  FROM wanted w
+  JOIN geonce.ledger p ON p.intent = w.intent AND p.event = 1
+  LEFT JOIN geonce.entry e ON e.pool = p.pool AND e.key = p.key
+  LEFT JOIN geonce.claim c ON c.pool = p.pool AND c.key = p.key
+  WHERE NOT EXISTS (SELECT FROM geonce.ledger l WHERE l.intent = p.intent AND l.event IN (2, 3, 5))
+  ORDER BY p.seq
+$$;
