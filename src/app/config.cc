@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "app/config_rows.h"
+#include "core/key.h"
 #include "core/near_names.h"
+#include "io/postgres.h"
 
 namespace geonce {
 namespace {
@@ -163,11 +165,24 @@ class Loader {
          {std::pair{"resolver.send_window", config.resolver.send_window},
           std::pair{"resolver.total_deadline", config.resolver.total_deadline}})
       if (span.count() == 0) complain(path, "must be longer than nothing");
-    const auto store = config.store.string();
-    if (const auto scheme = store.find("://"); scheme != std::string::npos)
-      complain("store",
-               fmt::format("{} stores are not available in this version; give the path of a file",
-                           store.substr(0, scheme)));
+    check_store(config);
+  }
+
+  /// Where the local journal goes unless it is said: it belongs to a machine and to a store.
+  void place_spool(Config& config) {
+    if (!config.spool.folder.empty()) return;
+    if (!config.has_postgres_store()) {
+      config.spool.folder = config.store.string() + ".spool";
+      return;
+    }
+    const auto digest = sha256(pg_uri_masked(config.store.string()));
+    const auto name = "spool-" + to_hex({reinterpret_cast<const char*>(digest.bytes.data()), 4});
+    if (const auto xdg = variable("XDG_STATE_HOME"); !xdg.empty())
+      config.spool.folder = Path(xdg) / "geonce" / name;
+    else if (const auto home = variable("HOME"); !home.empty())
+      config.spool.folder = Path(home) / ".local/state/geonce" / name;
+    else
+      complain("spool.folder", "neither HOME nor XDG_STATE_HOME is set: say where it is");
   }
 
   [[nodiscard]] Result<void> verdict() const {
@@ -221,6 +236,23 @@ class Loader {
   static Value typed_for(const Row& row, const std::string& name, const std::string& text) {
     Config scratch;  // a look at the type must not make a provider
     return check_name(row, name) ? typed(text, row.at(scratch, name)) : Value{text};
+  }
+
+  void check_store(const Config& config) {
+    const auto store = config.store.string();
+    const auto scheme = store.substr(0, std::min(store.find("://"), store.size()));
+    if (scheme.size() == store.size()) return;
+    if (!config.has_postgres_store())
+      return complain("store",
+                      fmt::format("{} stores are not known; give the path of a file, or "
+                                  "postgres://user@host/database",
+                                  scheme));
+    if (const auto what = pg_uri_complaint(store); !what.empty()) return complain("store", what);
+    const auto origin = out_.origins.find("store");
+    if (origin != out_.origins.end() && origin->second == "flag" && pg_uri_has_password(store))
+      complain("store",
+               "a password on the command line can be read by everybody on this machine; put it "
+               "into postgres.password_file or PGPASSFILE");
   }
 
   /// Known settings beside `path`, for "did you mean".
@@ -412,8 +444,14 @@ Result<LoadedConfig> load_config(const ConfigSources& sources) {
                   "neither HOME nor XDG_DATA_HOME is set: say where the store is (--store PATH)");
   }
   loader.check_whole();
+  loader.place_spool(loaded.config);
   if (auto good = loader.verdict(); !good) return fail(good.error());
   return loaded;
+}
+
+bool Config::has_postgres_store() const {
+  const auto& address = store.string();
+  return address.starts_with("postgres://") || address.starts_with("postgresql://");
 }
 
 std::string print_config(const LoadedConfig& loaded) {

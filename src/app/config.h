@@ -24,6 +24,12 @@ struct KeyConfig {
   std::filesystem::path secret_file;  // empty: keys are plain SHA-256
 };
 
+/// `[postgres]`: how to come to a store that is a Postgres database.
+struct PostgresConfig {
+  std::filesystem::path password_file;  // its first line; empty: what libpq finds
+  std::int64_t connections = 4;
+};
+
 /// `[memory]`
 struct MemoryConfig {
   std::int64_t max_mib = 32;
@@ -86,6 +92,7 @@ struct ResolverConfig {
 
 /// `[spool]`
 struct SpoolConfig {
+  std::filesystem::path folder;  // of this machine, and of this store alone
   SpoolSync sync = SpoolSync::batch;
 };
 
@@ -100,9 +107,10 @@ struct BatchConfig {
 
 /// All that can be set; `geonce.toml` spells it the same way. The values here are the defaults.
 struct Config {
-  std::filesystem::path store;  // the embedded store's file
+  std::filesystem::path store;  // the embedded store's file, or postgres://…
   std::filesystem::path specs;  // a folder of own provider files; empty: none
   KeyConfig key;
+  PostgresConfig postgres;
   MemoryConfig memory;
   ChainConfig chain;
   std::map<std::string, ProviderConfig> providers;
@@ -111,6 +119,8 @@ struct Config {
   ResolverConfig resolver;
   SpoolConfig spool;
   BatchConfig batch;
+
+  [[nodiscard]] bool has_postgres_store() const;
 };
 
 /// Where values may come from. The later ones win: defaults, file, environment, flags.

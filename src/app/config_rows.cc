@@ -37,7 +37,10 @@ const std::vector<ConfigRow>& config_rows() {
   static const std::vector<Row> kRows{
       {.path = "store",
        .at = GEONCE_AT(store),
-       .doc = "File of the embedded store. It and its folder are made when absent.",
+       .doc =
+           "File of the embedded store, or the address of a Postgres database that many machines "
+           "may share, such as `postgres://geonce@db1,db2/geonce?sslmode=verify-full`. A file and "
+           "its folder are made when absent.",
        .standard = "`$XDG_DATA_HOME/geonce/geonce.db`",
        .is_address = true},
       {.path = "specs",
@@ -49,6 +52,16 @@ const std::vector<ConfigRow>& config_rows() {
        .at = GEONCE_AT(key.secret_file),
        .doc = "File of the secrets that keys are made with, the newest first: `ID SECRET` a line. "
               "Without it anybody can make the key of an address."},
+
+      {.path = "postgres.password_file",
+       .at = GEONCE_AT(postgres.password_file),
+       .doc = "File whose first line is the password for a Postgres store. Without it libpq looks "
+              "where it always does: `PGPASSWORD`, `PGPASSFILE`, `~/.pgpass`."},
+      {.path = "postgres.connections",
+       .at = GEONCE_AT(postgres.connections),
+       .doc = "Connections of this process to a Postgres store. What meets shares them.",
+       .least = 1,
+       .most = 64},
 
       {.path = "memory.max_mib",
        .at = GEONCE_AT(memory.max_mib),
@@ -210,6 +223,11 @@ const std::vector<ConfigRow>& config_rows() {
        .least = 1,
        .most = 10'000},
 
+      {.path = "spool.folder",
+       .at = GEONCE_AT(spool.folder),
+       .doc = "Folder of the local journal, on a disk of this machine. One store, one folder.",
+       .standard = "beside the store's file; with Postgres a folder for the database under "
+                   "`$XDG_STATE_HOME/geonce`"},
       {.path = "spool.sync",
        .at = GEONCE_AT(spool.sync),
        .doc =

@@ -21,6 +21,29 @@ namespace {
 
 constexpr std::string_view kPlaces = "places";
 
+/// errors    invalid_config
+Result<std::string> first_line(const std::filesystem::path& path, std::string_view setting) {
+  std::ifstream file(path);
+  std::string line;
+  if (!file || !std::getline(file, line) || line.empty())
+    return fail(
+        ErrorCode::invalid_config, "{}: nothing in the first line of {}", setting, path.string());
+  if (line.back() == '\r') line.pop_back();
+  return line;
+}
+
+Result<PostgresOptions> postgres_options_of(const Config& config) {
+  PostgresOptions options;
+  options.uri = config.store.string();
+  options.connections = static_cast<std::size_t>(config.postgres.connections);
+  if (!config.postgres.password_file.empty()) {
+    auto password = first_line(config.postgres.password_file, "postgres.password_file");
+    if (!password) return fail(password.error());
+    options.password = std::move(*password);
+  }
+  return options;
+}
+
 Result<std::string> secret_of(const std::string& name, const ProviderConfig& config) {
   if (!config.secret_env.empty()) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here sets a variable
@@ -33,15 +56,7 @@ Result<std::string> secret_of(const std::string& name, const ProviderConfig& con
     return std::string(value);
   }
   if (config.secret_file.empty()) return std::string();
-  std::ifstream file(config.secret_file);
-  std::string line;
-  if (!file || !std::getline(file, line) || line.empty())
-    return fail(ErrorCode::invalid_config,
-                "providers.{}.secret_file: no key in the first line of {}",
-                name,
-                config.secret_file.string());
-  if (line.back() == '\r') line.pop_back();
-  return line;
+  return first_line(config.secret_file, fmt::format("providers.{}.secret_file", name));
 }
 
 Result<ProviderSettings> settings_of(const std::string& name, const ProviderConfig& config) {
@@ -60,10 +75,6 @@ Result<ProviderSettings> settings_of(const std::string& name, const ProviderConf
   settings.bulk_timeout = config.bulk_timeout;
   settings.bulk = config.bulk.value_or(true);
   return settings;
-}
-
-std::filesystem::path spool_folder(const Config& config) {
-  return config.store.string() + ".spool";
 }
 
 Result<std::shared_ptr<Provider>> make(const std::string& name,
@@ -176,7 +187,7 @@ class LiveEngine final : public Engine {
     const ResolverOptions options = options_of(config);
     if (auto adopted = take_over(config, options); !adopted) return adopted;
     const OwnerId owner = make_uuid(system_clock());
-    auto spool = open_spool(spool_folder(config), owner, config.spool.sync);
+    auto spool = open_spool(config.spool.folder, owner, config.spool.sync);
     if (!spool) return fail(spool.error());
     spool_ = std::move(*spool);
 
@@ -196,7 +207,7 @@ class LiveEngine final : public Engine {
   }
 
   Result<void> take_over(const Config& config, const ResolverOptions& options) {
-    const auto adopted = adopt(spool_folder(config),
+    const auto adopted = adopt(config.spool.folder,
                                {*store_,
                                 system_clock(),
                                 chains_.providers,
@@ -239,6 +250,12 @@ class LiveEngine final : public Engine {
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_store(const Config& config, bool create) {
+  if (config.has_postgres_store()) {
+    auto options = postgres_options_of(config);
+    if (!options) return fail(options.error());
+    options->create = create;
+    return open_postgres_store(*options);
+  }
   if (!create && !std::filesystem::exists(config.store))
     return fail(ErrorCode::not_found,
                 "there is no store at {} yet; geonce batch, get and places load make it",
@@ -258,6 +275,16 @@ Result<std::unique_ptr<Store>> open_store(const Config& config, bool create) {
                         << 20U;  // the system caches the file; this is per connection
   options.create = create;
   return open_sqlite_store(options);
+}
+
+Result<std::vector<std::string>> migrate_store(const Config& config) {
+  if (config.has_postgres_store()) {
+    auto options = postgres_options_of(config);
+    if (!options) return fail(options.error());
+    return migrate_postgres_store(*options);
+  }
+  if (auto opened = open_store(config, true); !opened) return fail(opened.error());
+  return std::vector<std::string>{};
 }
 
 Result<KeyRing> key_ring_of(const Config& config) {

@@ -13,9 +13,15 @@
 
 namespace geonce {
 
-/// Opens the store that the config names, making it and its folder when `create`.
+/// Opens the store that the config names, making it (and a file's folder) when `create`.
 /// errors    store_…, and not_found when it is not there and not to be made
 Result<std::unique_ptr<Store>> open_store(const Config& config, bool create);
+
+/// Makes the store or brings its schema up to this program's. Opening does so by itself for a file;
+/// in a database it makes what is not there at all, and leaves changing what others use to this.
+/// Returns the names of the steps it added.
+/// errors    store_…
+Result<std::vector<std::string>> migrate_store(const Config& config);
 
 /// Running objects out of a config: store, tiers, spool, providers, resolver. What dead processes
 /// of this machine left in the spool is taken over first.

@@ -69,11 +69,18 @@ void look_at_store(const Config& config, bool deep, Findings& findings) {
     Findings::good("every page and every answer of the store is readable");
   }
   struct statvfs disk {};
-  const auto folder =
+  auto folder =
       config.store.has_parent_path() ? config.store.parent_path() : std::filesystem::path(".");
+  const std::string_view beside =
+      config.has_postgres_store() ? "for the spool" : "beside the store";
+  if (config.has_postgres_store()) {
+    folder = config.spool.folder;
+    while (!std::filesystem::exists(folder) && folder.has_relative_path())
+      folder = folder.parent_path();
+  }
   if (statvfs(folder.c_str(), &disk) == 0) {
     const std::uint64_t mib = disk.f_bavail * disk.f_frsize >> 20U;
-    const auto text = fmt::format("{} MiB free beside the store", mib);
+    const auto text = fmt::format("{} MiB free {}", mib, beside);
     if (mib < 512)
       Findings::warn(text + ": a full disk stops all purchases");
     else
@@ -87,6 +94,10 @@ void look_at_keys(const Config& config, Findings& findings) {
     findings.bad(ring.error());
   else if (ring->has_secret())
     Findings::good(fmt::format("keys are made with a secret: {}…", ring->prefix()));
+  else if (config.has_postgres_store())
+    Findings::warn(
+        "keys are made without a secret, and the store is shared: whoever reads it can tell "
+        "whether an address was asked (docs/how-to/keep-keys-secret.md)");
   else
     Findings::good("keys are made without a secret: anybody can make the key of an address");
   std::error_code unread;

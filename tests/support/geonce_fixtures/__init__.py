@@ -14,6 +14,7 @@ from .money import (
     read_rows,
     statuses,
 )
+from .postgres import PgBouncer, Postgres
 from .program import Finished, Geonce, write_config
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "Fakegeo",
     "Finished",
     "Geonce",
+    "PgBouncer",
+    "Postgres",
     "Sums",
     "check_points",
     "check_rows_are_the_input",

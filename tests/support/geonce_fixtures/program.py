@@ -15,19 +15,19 @@ class Finished:
     err: str
 
 
-def write_config(directory, base_url, chain=("google",), extra=""):
+def write_config(directory, base_url, chain=("google",), extra="", store=None):
     """The one place that knows how geonce is told where its providers are.
 
     Every provider of the chain is at `base_url` (fakegeo tells dialects apart by their paths) and
     reads its key from a file; the rates that the real ones ask for do not hold here. `extra` is
-    TOML text put at the end. Returns the path of geonce.toml.
+    TOML text put at the end; `store` another store than a file in `directory`. Returns the path of geonce.toml.
     """
     directory = pathlib.Path(directory)
     secret = directory / "provider.key"
     secret.write_text("key-for-tests\n")
     secret.chmod(0o600)
     names = ", ".join(f'"{name}"' for name in chain)
-    text = f'store = "{directory / "geonce.db"}"\n\n[chain]\ndefault = [{names}]\n'
+    text = f'store = "{store or directory / "geonce.db"}"\n\n[chain]\ndefault = [{names}]\n'
     for name in chain:
         if name == "places":  # the built-in one has nothing to be told
             continue
@@ -45,11 +45,11 @@ class Geonce:
     the search path, and the configuration of `write_config`.
     """
 
-    def __init__(self, directory, base_url, chain=("google",), extra=""):
+    def __init__(self, directory, base_url, chain=("google",), extra="", store=None):
         self.directory = pathlib.Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
         self.binary = find_binary("geonce").resolve()
-        self.config = write_config(self.directory, base_url, chain, extra)
+        self.config = write_config(self.directory, base_url, chain, extra, store)
         home = self.directory / "home"
         home.mkdir(exist_ok=True)
         self.environment = {

@@ -64,6 +64,35 @@ TEST_F(ConfigTest, the_default_store_follows_the_xdg_data_folder) {
   EXPECT_THAT(error(), HasSubstr("--store"));
 }
 
+TEST_F(ConfigTest, a_spool_belongs_to_a_machine_and_to_a_store) {
+  use("store = \"here.db\"");
+  EXPECT_EQ(load_config(sources_)->config.spool.folder, folder_ / "here.db.spool");
+  use("store = \"postgres://app@db1,db2/geonce\"");
+  const auto spool = load_config(sources_)->config.spool.folder;
+  EXPECT_EQ(spool.parent_path(), folder_ / "home/.local/state/geonce");
+  use("store = \"postgres://app:password@db1,db2/geonce?sslmode=require\"");
+  EXPECT_EQ(load_config(sources_)->config.spool.folder, spool) << "how it is reached is no matter";
+  use("store = \"postgres://app@db1,db2/other\"");
+  EXPECT_NE(load_config(sources_)->config.spool.folder, spool);
+  sources_.environment["XDG_STATE_HOME"] = "/state";
+  EXPECT_EQ(load_config(sources_)->config.spool.folder.parent_path(), "/state/geonce");
+  use("store = \"postgres://db/geonce\"\n[spool]\nfolder = \"journal\"");
+  EXPECT_EQ(load_config(sources_)->config.spool.folder, folder_ / "journal");
+}
+
+TEST_F(ConfigTest, the_password_of_a_store_is_not_shown_and_not_taken_from_a_flag) {
+  use("store = \"postgres://app:geheim@db/geonce?sslpassword=geheim\"");
+  const auto loaded = load_config(sources_);
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->config.store, "postgres://app:geheim@db/geonce?sslpassword=geheim");
+  EXPECT_THAT(print_config(*loaded), Not(HasSubstr("geheim")));
+  sources_.flags = {{"store", "postgres://app:geheim@db/geonce"}};
+  EXPECT_THAT(error(), HasSubstr("postgres.password_file"));
+  EXPECT_THAT(error(), Not(HasSubstr("geheim")));
+  sources_.flags = {{"store", "postgres://app@db/geonce"}};
+  EXPECT_EQ(error(), "no error");
+}
+
 TEST_F(ConfigTest, every_kind_of_value_is_read_from_a_file) {
   use(R"(store = "data/geonce.db"
 specs = "~/specs"
@@ -229,8 +258,9 @@ TEST_F(ConfigTest, what_is_wrong_in_a_file_is_told_with_line_and_what_is_allowed
                 ":2: providers.google.terms.persist_days: say in"},
            Case{"[providers.google]\nsecret_env = \"A\"\nsecret_file = \"b\"",
                 ":2: providers.google.secret_env: secret_file"},
-           Case{"store = \"postgres://db/geonce\"",
-                ":1: store: postgres stores are not available in this version"},
+           Case{"store = \"mysql://db/geonce\"", ":1: store: mysql stores are not known"},
+           Case{"store = \"postgres://[::1/geonce\"", ":1: store: it is not of the form"},
+           Case{"[postgres]\nconnections = 0", ":2: postgres.connections must be"},
            Case{"[life]\nno_match_first = \"31d\"", ":2: life.no_match_first: must not be longer"},
            Case{"[resolver]\ntotal_deadline = \"0s\"",
                 ":2: resolver.total_deadline: must be longer"},
