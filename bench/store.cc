@@ -1,7 +1,8 @@
-// How many durable answers a second does the embedded store take from callers who each wait for
-// their own, and how fast does it find what a batch asks?
+// How many durable answers a second does a store take from callers who each wait for their own, and
+// how fast does it find what a batch asks?
 //
 //   bench_store [rows] [seconds] [folder]      else 1000000, 5 s each, a new folder in TMPDIR
+//   bench_store rows seconds postgres://…      an empty database
 //
 // The disk decides: a folder on tmpfs measures the CPU alone.
 //
@@ -105,7 +106,14 @@ CommitRequest answer_for(std::uint64_t n) {
   return request;
 }
 
+bool is_postgres(const std::string& path) { return path.starts_with("postgres://"); }
+
 std::unique_ptr<Store> open(const std::string& path, std::size_t cache_bytes) {
+  if (is_postgres(path)) {
+    PostgresOptions options;
+    options.uri = path;
+    return must(open_postgres_store(options));
+  }
   SqliteOptions options;
   options.path = path;
   options.cache_bytes = cache_bytes;
@@ -203,29 +211,30 @@ void write(Store& store, std::uint64_t first, unsigned threads, bool with_take, 
 int main(int argc, char** argv) {
   const std::uint64_t rows = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1'000'000;
   const Seconds span{argc > 2 ? std::atof(argv[2]) : 5};
-  auto folder = argc > 3 ? std::filesystem::path(argv[3]) : std::filesystem::temp_directory_path();
-  folder /= "geonce-bench-" + std::to_string(::getpid());
-  std::filesystem::create_directories(folder);
-  const auto path = (folder / "geonce.db").string();
+  const std::string place = argc > 3 ? argv[3] : std::filesystem::temp_directory_path().string();
+  const auto folder = std::filesystem::path(place) / ("geonce-bench-" + std::to_string(::getpid()));
+  const auto path = is_postgres(place) ? place : (folder / "geonce.db").string();
+  if (!is_postgres(place)) std::filesystem::create_directories(folder);
   {
     auto store = open(path, 16U << 20U);
     fill(*store, rows);
+    const auto bytes = static_cast<double>(must(store->stats(Deadline::never())).bytes);
+    std::printf("%.0f bytes a row\n", bytes / static_cast<double>(rows));
   }
-  std::printf("%.0f bytes a row\n",
-              static_cast<double>(std::filesystem::file_size(path)) / static_cast<double>(rows));
   for (const std::size_t mib : {4U, 16U}) {
+    if (is_postgres(path) && mib == 4U) continue;
     auto store = open(path, mib << 20U);
-    std::printf("cache %zu MiB a connection\n", mib);
+    if (!is_postgres(path)) std::printf("cache %zu MiB a connection\n", mib);
     read(*store, rows, false, span);
     read(*store, rows, true, span);
   }
   auto store = open(path, 16U << 20U);
   std::uint64_t first = rows;
-  for (const unsigned threads : {1U, 16U, 64U})
+  for (const unsigned threads : {1U, 16U, 64U, 256U})
     for (const bool with_take : {false, true}) {
       write(*store, first, threads, with_take, span);
       first += 100'000'000;
     }
   store.reset();
-  std::filesystem::remove_all(folder);
+  if (!is_postgres(place)) std::filesystem::remove_all(folder);
 }

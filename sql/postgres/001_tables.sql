@@ -26,7 +26,7 @@ CREATE TABLE geonce.entry (
 ) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05,
         autovacuum_vacuum_insert_scale_factor = 0.1);
 CREATE INDEX entry_erase ON geonce.entry (erase_after);
-CREATE INDEX entry_building ON geonce.entry (building_key) WHERE building_key IS NOT NULL;
+CREATE INDEX entry_building ON geonce.entry (building_key) WHERE building_key <> key;
 
 -- Small, and every row of it soon changed again or gone: half of each page is left free, so that changes stay on it.
 -- Phase 0 is a row that only stands for the lock on its key; no transaction leaves one behind.

@@ -50,7 +50,7 @@ Result<std::vector<std::optional<Found>>> rekey(PostgresWorkers& workers,
               rekey.to.pool,
               bytes_of(rekey.to.key),
               PgBytes{rekey.pre_image},
-              std::optional<PgBytes>{});
+              bytes_of(rekey.building_key));
   // Alone and once: which of two goes first is the caller's to say, and a second run would find the
   // moved ones moved and say that they were not.
   const auto rows = workers.query("SELECT * FROM geonce.rekey($1, $2, $3, $4, $5, $6)",
@@ -69,17 +69,20 @@ Result<void> pin(PostgresWorkers& workers,
                  const Answer& answer,
                  std::string_view query_json,
                  std::string_view pre_image,
+                 const std::optional<Key>& building_key,
                  Deadline deadline) {
   const std::string payload = encode(answer);
-  const std::vector<PgParam> params{PgParam::integer(slot.pool),
-                                    PgParam::bytes(bytes_of(slot.key)),
-                                    PgParam::integer(answer.kind),
-                                    PgParam::text(answer.provider),
-                                    PgParam::bytes({payload}),
-                                    PgParam::text(query_json),
-                                    PgParam::bytes({pre_image})};
-  auto done =
-      workers.query("SELECT geonce.pin($1, $2, NULL, $3, $4, $5, $6, $7)", params, deadline);
+  const std::vector<PgParam> params{
+      PgParam::integer(slot.pool),
+      PgParam::bytes(bytes_of(slot.key)),
+      PgParam::bytes(building_key ? bytes_of(*building_key) : PgBytes{}),
+      PgParam::integer(answer.kind),
+      PgParam::text(answer.provider),
+      PgParam::bytes({payload}),
+      PgParam::text(query_json),
+      PgParam::bytes({pre_image})};
+  auto done = workers.query(
+      "SELECT geonce.pin($1, $2, nullif($3, ''), $4, $5, $6, $7, $8)", params, deadline);
   if (!done) return fail(done.error());
   return {};
 }

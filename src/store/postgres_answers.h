@@ -25,6 +25,7 @@ Result<void> pin(PostgresWorkers& workers,
                  const Answer& answer,
                  std::string_view query_json,
                  std::string_view pre_image,
+                 const std::optional<Key>& building_key,
                  Deadline deadline);
 Result<std::size_t> reconcile(PostgresWorkers& workers,
                               std::span<const Reconciliation> found,

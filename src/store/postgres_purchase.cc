@@ -166,7 +166,7 @@ Result<std::vector<Committed>> commit(PostgresWorkers& workers,
     const std::string payload = encode(*request.answer);
     lists.row(request.slot.pool,
               bytes_of(request.slot.key),
-              std::optional<PgBytes>{},
+              bytes_of(request.building_key),
               request.fence,
               request.gen,
               request.call ? std::optional(bytes_of(call.intent)) : std::nullopt,

@@ -63,8 +63,9 @@ class PostgresStore final : public Store {
                    const Answer& answer,
                    std::string_view query_json,
                    std::string_view pre_image,
+                   const std::optional<Key>& building_key,
                    Deadline deadline) override {
-    return geonce::pin(workers_, slot, answer, query_json, pre_image, deadline);
+    return geonce::pin(workers_, slot, answer, query_json, pre_image, building_key, deadline);
   }
   Result<std::size_t> reconcile(std::span<const Reconciliation> found, Deadline deadline) override {
     if (found.empty()) return std::size_t{0};

@@ -37,7 +37,7 @@ class Where {
 
 constexpr std::string_view kEntrySelect =
     "SELECT pool, key, gen, kind, payload, answered_at, fresh_until, stale_until, erase_after, "
-    "no_match_streak, pinned, intent, query_json, pre_image FROM geonce.entry";
+    "no_match_streak, pinned, intent, query_json, pre_image, building_key FROM geonce.entry";
 
 EntryRow entry_row_from(const PgRows& rows, int row) {
   EntryRow entry;
@@ -56,6 +56,7 @@ EntryRow entry_row_from(const PgRows& rows, int row) {
   if (!rows.is_null(row, 11)) entry.intent = digest_from<IntentId>(rows.bytes(row, 11));
   entry.query_json = rows.bytes(row, 12);
   entry.pre_image = rows.bytes(row, 13);
+  if (!rows.is_null(row, 14)) entry.building_key = digest_from<Key>(rows.bytes(row, 14));
   return entry;
 }
 
@@ -156,6 +157,19 @@ Result<std::vector<EntryRow>> read_entry_rows(PostgresWorkers& workers,
               param_of(filter.after->key));
   if (filter.provider) where.add("provider = {}", PgParam::text(*filter.provider));
   if (filter.kind) where.add("kind = {}", PgParam::integer(*filter.kind));
+  if (filter.building) {
+    const auto pool = PgParam::integer(filter.building->pool);
+    const auto building = param_of(filter.building->key);
+    // Two ways in, as the index leaves out what its own key leads to.
+    where.add(
+        "(pool, key) IN (SELECT pool, key FROM geonce.entry WHERE pool = {} AND key = {} AND "
+        "building_key = key UNION ALL SELECT pool, key FROM geonce.entry WHERE pool = {} AND "
+        "building_key = {} AND building_key <> key)",
+        pool,
+        building,
+        pool,
+        building);
+  }
   const auto rows = workers.query(
       fmt::format(
           "{}{} ORDER BY pool, key LIMIT {}", kEntrySelect, where.sql(), limit_of(filter.limit)),

@@ -136,9 +136,9 @@ TEST_F(Postgres, the_role_of_the_program_can_buy_and_can_neither_migrate_nor_tou
   const auto committed = store.commit({&end, 1}, Deadline::never());
   ASSERT_TRUE(committed) << committed.error().message;
   EXPECT_TRUE((*store.find({&ask.slot, 1}, Deadline::never()))[0]);
-  EXPECT_TRUE(store.pin(slot(2), match(), "{}", "", Deadline::never()));
+  EXPECT_TRUE(store.pin(slot(2), match(), "{}", "", {}, Deadline::never()));
   EXPECT_TRUE(store.invalidate({&ask.slot, 1}, Deadline::never()));
-  const Rekey rekey{slot(2), slot(3), {}};
+  const Rekey rekey{slot(2), slot(3), {}, {}};
   EXPECT_TRUE(store.rekey({&rekey, 1}, Deadline::never()));
   EXPECT_TRUE(store.load_places("own", true, {}, Deadline::never()));
   const auto batch =
