@@ -6,12 +6,12 @@ set -euo pipefail
 
 build=(
   ca-certificates ccache cmake g++ git mold ninja-build pkg-config
-  libboost-json1.81-dev libcli11-dev libcurl4-openssl-dev libexpected-dev libfmt-dev libicu-dev
-  libpq-dev libsqlite3-dev libssl-dev libtomlplusplus-dev
+  libboost-json1.81-dev libcli11-dev libcurl4-openssl-dev libexpected-dev libfmt-dev libhiredis-dev
+  libicu-dev libpq-dev libsqlite3-dev libssl-dev libtomlplusplus-dev
 )
 tests=(
   clang-14 clang-format-14 clang-tidy-14 libgmock-dev libgtest-dev locales pandoc pgbouncer
-  postgresql-15 python3 python3-pytest zlib1g-dev
+  postgresql-15 python3 python3-pytest redis-sentinel redis-server redis-tools zlib1g-dev
 )
 
 case "${1:-}" in

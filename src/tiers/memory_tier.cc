@@ -118,9 +118,10 @@ class alignas(64) Shard {
     insert(tag, slot, cached, heap, queue, asks);
   }
 
-  void forget(std::uint32_t tag, const Slot& slot) {
+  void forget(std::uint32_t tag, const Ended& ended) {
     const std::lock_guard lock(mutex_);
-    if (const std::size_t bucket = bucket_of(tag, slot); bucket != kNoBucket)
+    const std::size_t bucket = bucket_of(tag, ended.slot);
+    if (bucket != kNoBucket && node(index_[bucket].node).cached.gen <= ended.gen)
       remove(index_[bucket].node, bucket);
   }
 
@@ -377,10 +378,10 @@ class ShardedTier final : public MemoryTier {
     return {};
   }
 
-  Result<void> forget(std::span<const Slot> slots, Deadline /*no waiting here*/) override {
-    for (const Slot& slot : slots) {
-      const std::size_t hash = SlotHash{}(slot);
-      shard_of(hash).forget(Shard::tag_of(hash), slot);
+  Result<void> forget(std::span<const Ended> windows, Deadline /*no waiting here*/) override {
+    for (const Ended& ended : windows) {
+      const std::size_t hash = SlotHash{}(ended.slot);
+      shard_of(hash).forget(Shard::tag_of(hash), ended);
     }
     return {};
   }

@@ -19,12 +19,18 @@ struct Cached {
   std::int64_t gen = 0;
   Mono fresh_until;
   UtcMs answered_at = 0;  // for display and `Age` only
-  UtcMs expires_at = 0;   // for display only
+  UtcMs expires_at = 0;   // by the store's clock; 0: not known. Lengthens nothing.
 };
 
 struct Remembered {
   Slot slot;
   Cached cached;
+};
+
+/// Windows that are over, whatever is left of their answers' lives: `gen` and all before it.
+struct Ended {
+  Slot slot;
+  std::int64_t gen = 0;
 };
 
 /// Remembers answers. Never the truth. Every method may be called from several threads at once.
@@ -34,9 +40,12 @@ class Tier {
   /// One place per slot, in the order asked. Empty = a miss; a miss is not an error. Never an entry
   /// past its `fresh_until`.
   virtual Result<std::vector<std::optional<Cached>>> find(std::span<const Slot>, Deadline) = 0;
-  /// Replaces what is older by `gen`; keeps what is newer. May forget at any time.
+  /// Replaces what is older by `gen`; keeps what is newer, and lengthens nothing of the same
+  /// window. May forget at any time. What is not remembered by the deadline never is, so that no
+  /// entry read from the store before a window ended comes in after it is forgotten that it ended.
   virtual Result<void> store(std::span<const Remembered>, Deadline) = 0;
-  virtual Result<void> forget(std::span<const Slot>, Deadline) = 0;
+  /// Takes out what is no newer than the windows that are over. May be said late and again.
+  virtual Result<void> forget(std::span<const Ended>, Deadline) = 0;
 };
 
 }  // namespace geonce

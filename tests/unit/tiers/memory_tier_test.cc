@@ -155,8 +155,8 @@ TEST_F(MemoryTierTest, forgets) {
   auto tier = open_memory_tier(kMiB, clock_);
   const std::size_t empty = tier->stats().bytes;
   tier->store_one(slot_of(1), cached(1));
-  const std::vector<Slot> slots{slot_of(1), slot_of(2)};
-  ASSERT_TRUE(tier->forget(slots, Deadline::never()));
+  const std::vector<Ended> ended{{slot_of(1), 1}, {slot_of(2), 1}};
+  ASSERT_TRUE(tier->forget(ended, Deadline::never()));
   EXPECT_FALSE(tier->find_one(slot_of(1)));
   EXPECT_EQ(tier->stats().entries, 0U);
   EXPECT_LT(tier->stats().bytes, empty + 16 * 1024) << "its nodes are kept for the next, no more";
@@ -218,8 +218,9 @@ TEST_F(MemoryTierTest, agrees_with_a_plain_map_while_there_is_room) {
       }
       case 1:
         if (chance() % 8 == 0) {
-          ASSERT_TRUE(tier->forget(std::span(&slot, 1), Deadline::never()));
-          known.reset();
+          const Ended ended{slot, static_cast<std::int64_t>(chance() % 1'000)};
+          ASSERT_TRUE(tier->forget(std::span(&ended, 1), Deadline::never()));
+          if (known && known->gen <= ended.gen) known.reset();
         }
         break;
       default:
@@ -323,9 +324,11 @@ TEST_F(MemoryTierTest, keeps_its_promises_to_many_threads_at_once) {
         for (int step = 0; step < 30'000; ++step) {
           const std::uint64_t which = chance() % kKeys;
           switch (chance() % 8) {
-            case 0:
-              ASSERT_TRUE(tier->forget(std::span(&slots[which], 1), Deadline::never()));
+            case 0: {
+              const Ended ended{slots[which], static_cast<std::int64_t>(step)};
+              ASSERT_TRUE(tier->forget(std::span(&ended, 1), Deadline::never()));
               break;
+            }
             case 1:
               if (tier->stats().bytes > kLimit) ++wrong;
               break;

@@ -1,0 +1,518 @@
+#include "io/redis.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+#include <openssl/evp.h>
+
+#include "core/guarded.h"
+#include "core/key.h"
+#include "io/redis_exchange.h"
+#include "io/redis_node.h"
+#include "io/redis_topology.h"
+
+namespace geonce {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kKeysInChunk = 500;
+constexpr std::size_t kBytesInChunk = 256U << 10U;
+constexpr int kMostRounds = 4;  // of being sent elsewhere
+constexpr milliseconds kSentinelEvery{2'000};
+constexpr milliseconds kClusterEvery{10'000};
+constexpr milliseconds kInTroubleEvery{500};
+constexpr milliseconds kLookAtMostEvery{50};
+constexpr milliseconds kRefusalEvery{60'000};
+
+Mono real_now() { return std::chrono::steady_clock::now(); }
+
+/// One key on its way to its server.
+struct Item {
+  std::size_t index = 0;
+  std::optional<RedisEndpoint> to;  // where a server has sent us
+  bool is_asking = false;           // … for this once
+  bool must_load = false;           // the script was not known there
+};
+
+/// What is said of each item, and what becomes of the replies.
+struct Work {
+  const RedisScript* script = nullptr;
+  bool may_join = false;  // many keys may go in one command, on one server
+  /// Writes the command of one item.
+  std::function<void(std::size_t index, const RedisClock& clock, std::string& bytes)> write;
+  std::function<void(std::size_t index, RedisReply reply, RedisMoment when)> take;
+};
+
+std::string_view first_word(std::string_view text) { return text.substr(0, text.find(' ')); }
+
+class Client final : public Redis {
+ public:
+  Client(RedisOptions options, std::unique_ptr<RedisTls> tls, const Clock& clock)
+      : options_(std::move(options)),
+        tls_(std::move(tls)),
+        manner_(manner_of(clock)),
+        scout_(options_.target, manner_, tls_.get()),
+        keeper_([this](const std::stop_token& stop) { keep(stop); }) {}
+  ~Client() override {
+    keeper_.request_stop();
+    call_keeper();
+  }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  Result<void> get(std::span<const std::string> keys,
+                   Deadline deadline,
+                   const Visit& visit) override {
+    Work work;
+    work.may_join = true;
+    work.write = [&](std::size_t index, const RedisClock& /*clock*/, std::string& bytes) {
+      append_redis_command(bytes, {"GET", keys[index]});
+    };
+    work.take = [&](std::size_t index, RedisReply reply, RedisMoment when) {
+      if (reply.is_text()) visit(index, reply.text(), when);
+    };
+    return carry_out(keys, work, deadline);
+  }
+
+  Result<void> run(const RedisScript& script,
+                   std::span<const std::string> keys,
+                   Deadline deadline,
+                   const Arguments& arguments,
+                   const Done& done) override {
+    std::vector<std::string> words;
+    Work work;
+    work.script = &script;
+    work.write = [&](std::size_t index, const RedisClock& clock, std::string& bytes) {
+      words.clear();
+      arguments(index, clock, words);
+      append_redis_command_head(bytes, 4 + words.size());
+      for (const std::string_view word : {std::string_view("EVALSHA"),
+                                          std::string_view(script.sha1),
+                                          std::string_view("1"),
+                                          std::string_view(keys[index])})
+        append_redis_word(bytes, word);
+      for (const std::string& word : words) append_redis_word(bytes, word);
+    };
+    work.take = [&](std::size_t index, RedisReply reply, RedisMoment /*when*/) {
+      if (const auto verdict = reply.integer()) done(index, *verdict);
+    };
+    return carry_out(keys, work, deadline);
+  }
+
+  Result<std::string> describe(Deadline deadline) override;
+
+ private:
+  struct Chunk {
+    RedisNode* node = nullptr;
+    std::vector<Item> items;
+    bool is_joined = false;  // one reply for all
+    bool is_asking = false, must_load = false;
+    RedisMoment when;
+  };
+  struct Course {
+    std::vector<Item> again;
+    std::optional<Error> why;
+    void note(Error error) {
+      if (!why) why = std::move(error);
+    }
+  };
+
+  RedisManner manner_of(const Clock& clock) {
+    RedisManner manner;
+    const RedisTarget& target = options_.target;
+    manner.login.user = target.user;
+    manner.login.password = target.password;
+    manner.login.database = target.database;
+    manner.login.must_be_master = target.kind == RedisTarget::Kind::sentinel;
+    manner.login.tls = tls_.get();
+    manner.patience = options_.patience;
+    manner.notice = options_.notice;
+    manner.call_keeper = [this] { call_keeper(); };
+    manner.clock = &clock;
+    return manner;
+  }
+
+  // --- the keeper
+  // ------------------------------------------------------------------------------------
+
+  void call_keeper() {
+    const std::lock_guard lock(mutex_);
+    is_called_ = true;
+    wake_.notify_all();
+  }
+
+  void keep(const std::stop_token& stop) {
+    Mono look_at = real_now();
+    while (!stop.stop_requested()) {
+      if (const Mono now = real_now(); now >= look_at || must_look_.load()) {
+        must_look_ = false;
+        look_around();
+        look_at = real_now() + pause();
+      }
+      Mono next = look_at;
+      const auto topology = topology_now();
+      if (topology)
+        for (const auto& node : topology->nodes) next = std::min(next, node->tend());
+      std::unique_lock lock(mutex_);
+      wake_.wait_until(lock, next, [&] { return is_called_ || stop.stop_requested(); });
+      is_called_ = false;
+    }
+  }
+
+  [[nodiscard]] milliseconds pause() const {
+    const auto topology = topology_now();
+    if (options_.target.kind == RedisTarget::Kind::standalone) return std::chrono::hours{24};
+    if (!topology || topology->has_down_node()) return kInTroubleEvery;
+    return topology->is_cluster ? kClusterEvery : kSentinelEvery;
+  }
+
+  void look_around() {
+    const auto before = topology_now();
+    auto found = scout_.look(before.get());
+    std::string news;
+    {
+      const std::lock_guard lock(mutex_);
+      if (found && !topology_ && !why_nobody_.empty()) news = "is found";
+      if (!found && !topology_ && why_nobody_.empty())
+        news = found.error().message + "; it is left alone until it works again";
+      // Without an answer the old picture holds: its nodes may serve all the same.
+      if (found) topology_ = std::move(*found);
+      if (!found) why_nobody_ = found.error().message;
+      wake_.notify_all();
+    }
+    if (!news.empty())
+      options_.notice(fmt::format("redis {} {}", to_text(options_.target), news));
+  }
+
+  std::shared_ptr<const RedisTopology> topology_now() const {
+    const std::lock_guard lock(mutex_);
+    return topology_;
+  }
+
+  /// Waits for the first look around, as long as for a reply.
+  Result<std::shared_ptr<const RedisTopology>> topology() {
+    std::unique_lock lock(mutex_);
+    wake_.wait_until(lock, real_now() + options_.patience, [this] {
+      return topology_ != nullptr || !why_nobody_.empty();
+    });
+    if (topology_) return topology_;
+    return fail(ErrorCode::io_failed,
+                "redis {}: {}",
+                to_text(options_.target),
+                why_nobody_.empty() ? "not connected yet" : why_nobody_);
+  }
+
+  void look_soon() {
+    // Servers in trouble send many of us elsewhere at once.
+    const Mono now = real_now();
+    Mono last = looked_at_.load();
+    if (now - last < kLookAtMostEvery || !looked_at_.compare_exchange_strong(last, now)) return;
+    must_look_ = true;
+    call_keeper();
+  }
+
+  // --- the work
+  // --------------------------------------------------------------------------------------
+
+  Result<void> carry_out(std::span<const std::string> keys, const Work& work, Deadline deadline) {
+    if (keys.empty()) return {};
+    const auto topology = this->topology();
+    if (!topology) return fail(topology.error());
+    Course course;
+    std::vector<Item> items(keys.size());
+    for (std::size_t i = 0; i < items.size(); ++i) items[i].index = i;
+    for (int round = 0; round < kMostRounds && !items.empty(); ++round) {
+      auto chunks = sort(std::move(items), keys, **topology, work, course);
+      talk(chunks, keys, work, deadline, course);
+      items = std::exchange(course.again, {});
+    }
+    if (!items.empty()) course.note(error_of("the servers send us from one to the other"));
+    if (course.why) return fail(std::move(*course.why));
+    return {};
+  }
+
+  static Error error_of(std::string message) {
+    return {ErrorCode::io_failed, std::move(message), "redis", {}, {}};
+  }
+
+  std::vector<Chunk> sort(std::vector<Item> items,
+                          std::span<const std::string> keys,
+                          const RedisTopology& topology,
+                          const Work& work,
+                          Course& course) {
+    std::vector<Chunk> chunks;
+    std::map<std::tuple<RedisNode*, bool, bool>, std::size_t> open;
+    for (Item& item : items) {
+      RedisNode* node = item.to ? topology.at(*item.to) : topology.serving(keys[item.index]);
+      if (node == nullptr) {
+        look_soon();
+        course.note(error_of("redis: nobody known serves some of the keys"));
+        continue;
+      }
+      const auto kind = std::tuple(node, item.is_asking, item.must_load);
+      auto at = open.find(kind);
+      if (at == open.end() || chunks[at->second].items.size() == kKeysInChunk) {
+        Chunk chunk;
+        chunk.node = node;
+        chunk.is_asking = item.is_asking;
+        chunk.must_load = item.must_load;
+        chunk.is_joined = work.may_join && !topology.is_cluster;
+        chunks.push_back(std::move(chunk));
+        at = open.insert_or_assign(kind, chunks.size() - 1).first;
+      }
+      chunks[at->second].items.push_back(std::move(item));
+    }
+    return chunks;
+  }
+
+  /// Everything that is to be said in this round, over one connection per node.
+  void talk(std::vector<Chunk>& sorted,
+            std::span<const std::string> keys,
+            const Work& work,
+            Deadline deadline,
+            Course& course) {
+    std::vector<RedisNode*> nodes;
+    std::vector<std::unique_ptr<RedisConnection>> connections;
+    std::vector<RedisTalk> talks;
+    std::vector<Chunk> chunks;
+    for (Chunk& chunk : sorted) {
+      auto at = static_cast<std::size_t>(std::find(nodes.begin(), nodes.end(), chunk.node) -
+                                         nodes.begin());
+      if (at == nodes.size()) {
+        auto borrowed = chunk.node->borrow();
+        if (!borrowed) {
+          course.note(borrowed.error());
+          look_soon();
+        }
+        nodes.push_back(chunk.node);
+        connections.push_back(borrowed ? std::move(*borrowed) : nullptr);
+        talks.push_back({connections.back().get(), {}});
+      }
+      if (connections[at]) write(std::move(chunk), keys, work, talks[at], chunks);
+    }
+    std::vector<RedisTalk> open;
+    std::vector<std::size_t> open_of;
+    for (std::size_t i = 0; i < talks.size(); ++i) {
+      if (!connections[i]) continue;
+      open.push_back(std::move(talks[i]));
+      open_of.push_back(i);
+    }
+    std::vector<const Error*> broken(nodes.size(), nullptr);
+    std::vector<std::optional<Error>> unable(nodes.size());
+    const auto node_index = [&](const Chunk& chunk) {
+      return static_cast<std::size_t>(std::find(nodes.begin(), nodes.end(), chunk.node) -
+                                      nodes.begin());
+    };
+    converse(
+        open,
+        options_.patience,
+        deadline,
+        *manner_.clock,
+        [&](std::size_t id) { chunks[id].when.asked = manner_.clock->now(); },
+        [&](std::size_t id, std::size_t n, RedisReply reply) {
+          const std::size_t node = node_index(chunks[id]);
+          took(chunks[id], n, reply, *connections[node], work, course, unable[node]);
+        });
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      const std::size_t at = open_of[i];
+      if (open[i].failure) {
+        course.note(*open[i].failure);
+        nodes[at]->failed(*open[i].failure);
+        look_soon();
+      } else if (unable[at]) {
+        nodes[at]->failed(*unable[at], true);
+        look_soon();
+      } else {
+        nodes[at]->give_back(std::move(connections[at]));
+      }
+    }
+  }
+
+  /// Turns a sorted chunk into bytes; into several where it would be too large.
+  void write(Chunk chunk,
+             std::span<const std::string> keys,
+             const Work& work,
+             RedisTalk& talk,
+             std::vector<Chunk>& chunks) {
+    std::vector<Item> items = std::move(chunk.items);
+    const RedisClock clock = talk.connection->server_clock();
+    for (std::size_t at = 0; at < items.size();) {
+      Chunk part = chunk;
+      RedisChunk out;
+      append_redis_command(out.bytes, {"TIME"});
+      if (chunk.must_load) append_redis_command(out.bytes, {"SCRIPT", "LOAD", work.script->text});
+      if (chunk.is_joined) {
+        append_redis_command_head(out.bytes, items.size() + 1);
+        append_redis_word(out.bytes, "MGET");
+        for (; at < items.size(); ++at) {
+          append_redis_word(out.bytes, keys[items[at].index]);
+          part.items.push_back(std::move(items[at]));
+        }
+      }
+      for (; at < items.size() && out.bytes.size() < kBytesInChunk; ++at) {
+        if (chunk.is_asking) append_redis_command(out.bytes, {"ASKING"});
+        work.write(items[at].index, clock, out.bytes);
+        part.items.push_back(std::move(items[at]));
+      }
+      out.replies = 1 + (part.must_load ? 1U : 0U) +
+                    (part.is_joined ? 1U : part.items.size() * (part.is_asking ? 2U : 1U));
+      out.id = chunks.size();
+      part.must_load = chunk.must_load;
+      chunks.push_back(std::move(part));
+      talk.chunks.push_back(std::move(out));
+    }
+  }
+
+  void took(Chunk& chunk,
+            std::size_t n,
+            RedisReply reply,
+            RedisConnection& connection,
+            const Work& work,
+            Course& course,
+            std::optional<Error>& unable) {
+    if (n == 0) {
+      chunk.when.server_ms = connection.note_time(reply);
+      if (reply.is_error()) took_error(chunk, nullptr, reply, course, unable);
+      return;
+    }
+    n -= 1;
+    if (chunk.must_load) {
+      if (n == 0) return;
+      n -= 1;
+    }
+    if (chunk.is_joined) {
+      if (reply.is_error()) return took_error(chunk, nullptr, reply, course, unable);
+      for (std::size_t i = 0; i < chunk.items.size(); ++i)
+        work.take(chunk.items[i].index, reply.at(i), chunk.when);
+      return;
+    }
+    if (chunk.is_asking) {
+      if (n % 2 == 0) return;
+      n /= 2;
+    }
+    Item& item = chunk.items[n];
+    if (reply.is_error()) return took_error(chunk, &item, reply, course, unable);
+    work.take(item.index, reply, chunk.when);
+  }
+
+  /// item  null: all of the chunk
+  void took_error(Chunk& chunk,
+                  Item* item,
+                  RedisReply reply,
+                  Course& course,
+                  std::optional<Error>& unable) {
+    const auto text = reply.text();
+    const auto word = first_word(text);
+    const auto redirect = read_redis_redirect(text, chunk.node->endpoint());
+    if (redirect && item != nullptr) {
+      if (!redirect->only_once) look_soon();
+      course.again.push_back({item->index, redirect->to, redirect->only_once, false});
+      return;
+    }
+    if (word == "NOSCRIPT" && item != nullptr && !item->must_load) {
+      course.again.push_back({item->index, item->to, item->is_asking, true});
+      return;
+    }
+    if (word == "TRYAGAIN" && item != nullptr) {
+      course.again.push_back(*item);
+      return;
+    }
+    Error error =
+        error_of(fmt::format("redis {}: {}", to_text(chunk.node->endpoint()), text));
+    if (word == "LOADING" || word == "NOAUTH") unable = error_of(std::string(text));
+    if (word == "READONLY" || word == "CLUSTERDOWN" || word == "MASTERDOWN") look_soon();
+    if (item != nullptr) refuses(text);
+    course.note(std::move(error));
+  }
+
+  /// A server that works and does not do what it is asked for, for want of memory or of rights:
+  /// that is worth a line, and no more than one a minute.
+  void refuses(std::string_view text) {
+    const Mono now = real_now();
+    Mono last = refused_at_.load();
+    if (now - last < kRefusalEvery || !refused_at_.compare_exchange_strong(last, now)) return;
+    options_.notice(
+        fmt::format("redis {} refuses a command: {}", to_text(options_.target), text));
+  }
+
+  const RedisOptions options_;
+  const std::unique_ptr<RedisTls> tls_;
+  const RedisManner manner_;
+  RedisScout scout_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  bool is_called_ = false;
+  std::shared_ptr<const RedisTopology> topology_;
+  std::string why_nobody_;  // the first look around was in vain
+  std::atomic<bool> must_look_{false};
+  std::atomic<Mono> looked_at_{Mono()};
+  std::atomic<Mono> refused_at_{Mono()};
+  std::jthread keeper_;  // last, because it uses all of the above
+};
+
+Result<std::string> Client::describe(Deadline deadline) {
+  std::string info;
+  append_redis_command(info, {"INFO", "server"});
+  Error why = error_of("redis: not connected yet");
+  while (!deadline.has_passed(*manner_.clock)) {
+    const auto topology = this->topology();
+    if (!topology) return fail(topology.error());
+    auto connection = (*topology)->nodes.front()->borrow();
+    if (!connection) {
+      if ((*topology)->has_down_node()) return fail(connection.error());
+      why = connection.error();
+      std::unique_lock lock(mutex_);
+      wake_.wait_until(lock, real_now() + options_.patience);
+      continue;
+    }
+    const auto reply = (*connection)->ask(info, 1, options_.patience);
+    if (!reply) {
+      (*topology)->nodes.front()->failed(reply.error());
+      return fail(reply.error());
+    }
+    auto text = reply->front().look().text();
+    constexpr std::string_view kVersion = "redis_version:";
+    const auto at = text.find(kVersion);
+    std::string version = "of an unknown version";
+    if (at != std::string_view::npos) {
+      text.remove_prefix(at + kVersion.size());
+      version = text.substr(0, text.find('\r'));
+    }
+    (*topology)->nodes.front()->give_back(std::move(*connection));
+    return fmt::format("{} ({}, {} {})",
+                       to_text(options_.target),
+                       version,
+                       (*topology)->nodes.size(),
+                       (*topology)->nodes.size() == 1 ? "master" : "masters");
+  }
+  return fail(std::move(why));
+}
+
+}  // namespace
+
+RedisScript::RedisScript(std::string_view source) : text(source) {
+  std::array<unsigned char, 20> digest{};
+  unsigned int size = 0;
+  GEONCE_EXPECTS(EVP_Digest(
+                     source.data(), source.size(), digest.data(), &size, EVP_sha1(), nullptr) == 1);
+  sha1 = to_hex({reinterpret_cast<const char*>(digest.data()), size});
+}
+
+Result<std::unique_ptr<Redis>> open_redis(RedisOptions options, const Clock& clock) {
+  std::unique_ptr<RedisTls> tls;
+  if (options.target.tls) {
+    auto opened = open_redis_tls(options.tls);
+    if (!opened) return fail(opened.error());
+    tls = std::move(*opened);
+  }
+  return std::make_unique<Client>(std::move(options), std::move(tls), clock);
+}
+
+}  // namespace geonce

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/result.h"
+#include "io/redis_connection.h"
+#include "io/redis_tls.h"
+#include "io/redis_url.h"
+
+namespace geonce {
+
+struct RedisOptions {
+  RedisTarget target;
+  RedisTlsFiles tls;
+  /// A Redis that gives no reply for so long has failed; nobody waits longer for one.
+  std::chrono::milliseconds patience{50};
+  /// One line for a person whenever a server stops working, or works again. From any thread.
+  std::function<void(const std::string&)> notice = [](const std::string&) {};
+};
+
+/// When a server was read: `server_ms` of its own clock, not before `asked`.
+struct RedisMoment {
+  Mono asked;
+  std::int64_t server_ms = 0;
+};
+
+/// A script of one key that returns a number.
+struct RedisScript {
+  explicit RedisScript(std::string_view source);
+  std::string text, sha1;
+};
+
+/// A Redis server, the master that sentinels name, or a cluster. Thread-safe. Commands about many
+/// keys go in chunks of at most 500 keys or 256 KiB, two on their way per connection, all nodes of
+/// a cluster at once. What cannot be had from a node that is down is left out.
+class Redis {
+ public:
+  using Visit = std::function<void(std::size_t index, std::string_view value, RedisMoment)>;
+  using Arguments = std::function<void(
+      std::size_t index, const RedisClock& clock, std::vector<std::string>& arguments)>;
+  using Done = std::function<void(std::size_t index, std::int64_t verdict)>;
+
+  virtual ~Redis() = default;
+  /// Visits each value that is there. The text is valid during the visit.
+  /// errors    io_failed  the first reason why a key could not be read; the others were
+  virtual Result<void> get(std::span<const std::string> keys, Deadline, const Visit& visit) = 0;
+  /// Runs the script once for each key. It may run although an error is returned.
+  /// errors    io_failed, as above
+  virtual Result<void> run(const RedisScript& script,
+                           std::span<const std::string> keys,
+                           Deadline,
+                           const Arguments& arguments,
+                           const Done& done) = 0;
+  /// What a person wants to know: who is connected, since which version. Waits for a first
+  /// connection.
+  /// errors    io_failed
+  virtual Result<std::string> describe(Deadline) = 0;
+};
+
+/// Returns at once; connects in the background.
+/// errors    invalid_config  the TLS files
+Result<std::unique_ptr<Redis>> open_redis(RedisOptions options, const Clock& clock);
+
+}  // namespace geonce

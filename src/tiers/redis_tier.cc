@@ -1,0 +1,193 @@
+#include "tiers/redis_tier.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tiers/redis_value.h"
+
+namespace geonce {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// How long it is remembered that a window is over: longer than anybody may carry an entry of it
+/// from the store to Redis.
+constexpr milliseconds kGuard{60'000};
+/// … which is this, whatever deadline the caller names.
+constexpr milliseconds kLongestWay{10'000};
+/// What of a value tells whether it is still the one that was read.
+constexpr std::size_t kSampleBytes = 64;
+
+// ARGV: the value; its gen; its end by this server's clock, 0 for the end of a window; the moment
+// after which it must not come in any more, 0 for none; the guard in milliseconds.
+// Numbers stay below 2^53. 1: kept; 0: what is there is newer, or ends no later; 2: too late.
+const RedisScript& keep_script() {
+  static const RedisScript kScript(R"(local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local gen, dead, by = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+if by > 0 and now > by then return 2 end
+local head = redis.call('GETRANGE', KEYS[1], 0, 19)
+if #head == 20 and string.sub(head, 1, 2) == 'gn' then
+  local old_gen, old_dead = struct.unpack('>I8I8', head, 5)
+  if old_gen <= 9007199254740992 and
+      (old_gen > gen or (old_gen == gen and old_dead <= dead)) then return 0 end
+end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', math.max(dead - now, tonumber(ARGV[5])))
+return 1
+)");
+  return kScript;
+}
+
+// Takes away a value that nobody can read, if it is still there. ARGV: its size; its first bytes;
+// what keeps its window, or nothing; the guard.
+const RedisScript& clear_script() {
+  static const RedisScript kScript(R"(if redis.call('STRLEN', KEYS[1]) ~= tonumber(ARGV[1]) or
+    redis.call('GETRANGE', KEYS[1], 0, 63) ~= ARGV[2] then return 0 end
+if ARGV[3] == '' then
+  redis.call('DEL', KEYS[1])
+else
+  redis.call('SET', KEYS[1], ARGV[3], 'PX', tonumber(ARGV[4]))
+end
+return 1
+)");
+  return kScript;
+}
+
+class RedisTier final : public Tier {
+ public:
+  RedisTier(std::unique_ptr<Redis> redis, RedisTierOptions options, const Clock& clock)
+      : clock_(clock), options_(std::move(options)), redis_(std::move(redis)) {}
+
+  Result<std::vector<std::optional<Cached>>> find(std::span<const Slot> slots,
+                                                  Deadline deadline) override {
+    std::vector<std::optional<Cached>> found(slots.size());
+    std::vector<Unreadable> unreadable;
+    const auto keys = keys_of(slots, [](const Slot& slot) { return slot; });
+    const UtcMs now_utc = clock_.now_utc();
+    std::size_t count = 0;
+    const auto visit = [&](std::size_t index, std::string_view bytes, RedisMoment when) {
+      ++count;
+      auto value = decode_redis_value(bytes);
+      if (!value) {
+        unreadable.push_back(unreadable_of(keys[index], bytes));
+        return;
+      }
+      if (value->answer) found[index] = cached_of(*value, when, now_utc);
+    };
+    const auto got = redis_->get(keys, deadline, visit);
+    if (!unreadable.empty()) clear(unreadable, deadline);
+    if (!got && count == 0) return fail(got.error());
+    return found;
+  }
+
+  Result<void> store(std::span<const Remembered> entries, Deadline deadline) override {
+    const Mono now = clock_.now();
+    std::vector<const Remembered*> alive;
+    for (const Remembered& entry : entries) {
+      GEONCE_EXPECTS(entry.cached.answer != nullptr);
+      if (entry.cached.fresh_until > now) alive.push_back(&entry);
+    }
+    const auto keys = keys_of(alive, [](const Remembered* entry) { return entry->slot; });
+    const Mono by = std::min(deadline.at, now + kLongestWay);
+    const auto arguments = [&](std::size_t index,
+                               const RedisClock& clock,
+                               std::vector<std::string>& out) {
+      const Cached& cached = alive[index]->cached;
+      const auto dead_at = clock.ms(std::min(cached.fresh_until, now + options_.max_life));
+      out.push_back(
+          encode(cached.gen, dead_at, cached.answered_at, cached.expires_at, *cached.answer));
+      out.push_back(std::to_string(cached.gen));
+      out.push_back(std::to_string(dead_at));
+      out.push_back(std::to_string(clock.ms(by)));
+      out.push_back(std::to_string(kGuard.count()));
+    };
+    return redis_->run(keep_script(), keys, deadline, arguments, [](auto, auto) {});
+  }
+
+  Result<void> forget(std::span<const Ended> ended, Deadline deadline) override {
+    const auto keys = keys_of(ended, [](const Ended& one) { return one.slot; });
+    const auto arguments = [&](std::size_t index,
+                               const RedisClock& /*clock*/,
+                               std::vector<std::string>& out) {
+      out.push_back(encode_ended(ended[index].gen));
+      out.push_back(std::to_string(ended[index].gen));
+      out.emplace_back("0");
+      out.emplace_back("0");
+      out.push_back(std::to_string(kGuard.count()));
+    };
+    return redis_->run(keep_script(), keys, deadline, arguments, [](auto, auto) {});
+  }
+
+ private:
+  struct Unreadable {
+    std::string key;
+    std::size_t size = 0;
+    std::string sample;
+    std::string instead;
+  };
+
+  template <class List, class SlotOf>
+  std::vector<std::string> keys_of(const List& list, const SlotOf& slot_of) const {
+    std::vector<std::string> keys;
+    keys.reserve(list.size());
+    for (const auto& one : list) keys.push_back(redis_key(options_.prefix, slot_of(one)));
+    return keys;
+  }
+
+  [[nodiscard]] std::optional<Cached> cached_of(RedisValue& value,
+                                                RedisMoment when,
+                                                UtcMs now_utc) const {
+    milliseconds left{value.dead_at_ms - when.server_ms};
+    // More than was ever given: the clock of the server has been set back since.
+    if (left <= milliseconds{0} || left > options_.max_life) return std::nullopt;
+    if (value.expires_at != 0) left = std::min(left, milliseconds{value.expires_at - now_utc});
+    if (left <= milliseconds{0}) return std::nullopt;
+    return Cached{std::make_shared<const Answer>(std::move(*value.answer)),
+                  value.gen,
+                  when.asked + left,
+                  value.answered_at,
+                  value.expires_at};
+  }
+
+  static Unreadable unreadable_of(const std::string& key, std::string_view bytes) {
+    Unreadable one;
+    one.key = key;
+    one.size = bytes.size();
+    one.sample = bytes.substr(0, kSampleBytes);
+    // Its own window may be filled anew, those before it stay over.
+    if (const auto gen = gen_of_redis_value(bytes); gen && *gen > 0)
+      one.instead = encode_ended(*gen - 1);
+    return one;
+  }
+
+  void clear(const std::vector<Unreadable>& unreadable, Deadline deadline) {
+    std::vector<std::string> keys;
+    keys.reserve(unreadable.size());
+    for (const Unreadable& one : unreadable) keys.push_back(one.key);
+    const auto arguments = [&](std::size_t index,
+                               const RedisClock& /*clock*/,
+                               std::vector<std::string>& out) {
+      const Unreadable& one = unreadable[index];
+      out.push_back(std::to_string(one.size));
+      out.push_back(one.sample);
+      out.push_back(one.instead);
+      out.push_back(std::to_string(kGuard.count()));
+    };
+    ignore(redis_->run(clear_script(), keys, deadline, arguments, [](auto, auto) {}),
+           "it is a miss either way, and the next reader tries again");
+  }
+
+  const Clock& clock_;
+  const RedisTierOptions options_;
+  const std::unique_ptr<Redis> redis_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tier> open_redis_tier(std::unique_ptr<Redis> redis,
+                                      RedisTierOptions options,
+                                      const Clock& clock) {
+  return std::make_unique<RedisTier>(std::move(redis), std::move(options), clock);
+}
+
+}  // namespace geonce

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "core/clock.h"
+#include "io/redis.h"
+#include "tiers/tier.h"
+
+namespace geonce {
+
+struct RedisTierOptions {
+  std::string prefix = "geonce:";
+  /// No entry stays longer, so that an early end of a window that could not be told is overtaken.
+  std::chrono::milliseconds max_life{std::chrono::hours{24}};
+};
+
+/// The tier that processes share. It may vanish or be wrong at any moment: a value of another
+/// codec, a cut one or somebody else's is a miss and is taken away. The end of a window is
+/// remembered for a minute; what has not come in ten seconds after its deadline was set never does
+/// (docs/decisions/0011-lives-in-redis.md).
+std::unique_ptr<Tier> open_redis_tier(std::unique_ptr<Redis> redis,
+                                      RedisTierOptions options,
+                                      const Clock& clock);
+
+}  // namespace geonce
