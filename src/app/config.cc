@@ -13,6 +13,7 @@
 #include "core/key.h"
 #include "core/near_names.h"
 #include "io/postgres.h"
+#include "io/redis_url.h"
 
 namespace geonce {
 namespace {
@@ -155,6 +156,7 @@ class Loader {
         complain("providers." + name + ".terms.persist_days",
                  "say in `terms.reason` which contract allows to keep answers that long");
     }
+    check_redis(config.redis);
     if (config.life.no_match_first > config.life.no_match_most)
       complain("life.no_match_first", "must not be longer than life.no_match_most");
     if (config.chain.standard.empty()) complain("chain.default", "names no provider");
@@ -193,6 +195,24 @@ class Loader {
   }
 
  private:
+  void check_redis(const RedisConfig& redis) {
+    if (!redis.url.empty()) {
+      const auto target = parse_redis_url(redis.url);
+      if (!target) complain("redis.url", target.error().message);
+    }
+    if (!redis.password_file.empty() && !redis.password_env.empty())
+      complain("redis.password_env", "password_file is set too; one of them is enough");
+    if (redis.cert_file.empty() != redis.key_file.empty())
+      complain(redis.cert_file.empty() ? "redis.key_file" : "redis.cert_file",
+               "cert_file and key_file go together");
+    const auto good = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             c == ':' || c == '.' || c == '_' || c == '-';
+    };
+    if (!std::all_of(redis.prefix.begin(), redis.prefix.end(), good))
+      complain("redis.prefix", "may have letters, digits and : . _ - only");
+  }
+
   struct Taken {
     Value value;
     std::string origin;

@@ -35,6 +35,17 @@ struct MemoryConfig {
   std::int64_t max_mib = 32;
 };
 
+/// `[redis]`: a cache that processes share.
+struct RedisConfig {
+  std::string url;                      // empty: none
+  std::filesystem::path password_file;  // its first line, instead of a password in `url`
+  std::string password_env;             // or the value of this environment variable
+  std::filesystem::path ca_file, cert_file, key_file;  // of TLS, PEM
+  std::string prefix = "geonce:";
+  std::chrono::milliseconds timeout{50};
+  std::chrono::minutes max_stay{24 * 60};
+};
+
 /// `[chain]`: the providers to ask, in order.
 struct ChainConfig {
   std::vector<std::string> standard{"places"};            // `default`
@@ -112,6 +123,7 @@ struct Config {
   KeyConfig key;
   PostgresConfig postgres;
   MemoryConfig memory;
+  RedisConfig redis;
   ChainConfig chain;
   std::map<std::string, ProviderConfig> providers;
   LifeConfig life;

@@ -69,6 +69,46 @@ const std::vector<ConfigRow>& config_rows() {
        .least = 1,
        .most = 1'048'576},
 
+      {.path = "redis.url",
+       .at = GEONCE_AT(redis.url),
+       .doc = "A cache that all processes share: `redis://USER:PASSWORD@HOST:PORT/DB`, "
+              "`rediss://…` (TLS), "
+              "`unix:///PATH`, `redis+sentinel://HOST,HOST/NAME`, `redis+cluster://HOST,HOST`.",
+       .is_address = true},
+      {.path = "redis.password_file",
+       .at = GEONCE_AT(redis.password_file),
+       .doc = "File whose first line is the password, instead of one in the address."},
+      {.path = "redis.password_env",
+       .at = GEONCE_AT(redis.password_env),
+       .doc = "Environment variable that holds the password, instead of a file."},
+      {.path = "redis.ca_file",
+       .at = GEONCE_AT(redis.ca_file),
+       .doc = "Certificates (PEM) that a TLS server's must come from.",
+       .standard = "those the system trusts"},
+      {.path = "redis.cert_file",
+       .at = GEONCE_AT(redis.cert_file),
+       .doc = "Certificate (PEM) of this client, where the server wants one."},
+      {.path = "redis.key_file",
+       .at = GEONCE_AT(redis.key_file),
+       .doc = "The private key (PEM) that belongs to it."},
+      {.path = "redis.prefix",
+       .at = GEONCE_AT(redis.prefix),
+       .doc =
+           "What the names of all keys begin with. One per store: two stores must not share one."},
+      {.path = "redis.timeout",
+       .at = GEONCE_AT(redis.timeout),
+       .doc = "A server that gives no reply for so long is passed by; after three times it is left "
+              "alone for two "
+              "seconds.",
+       .least = 1,
+       .most = 60'000},
+      {.path = "redis.max_stay",
+       .at = GEONCE_AT(redis.max_stay),
+       .doc = "After so long in Redis an answer is read from the store again, however long it is "
+              "fresh.",
+       .least = 1,
+       .most = 525'600},
+
       {.path = "chain.default",
        .at = GEONCE_AT(chain.standard),
        .doc = "Providers to ask, in this order, until an answer is good enough."},

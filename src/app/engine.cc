@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "app/shared_tier.h"
 #include "io/http_client.h"
 #include "ledger/spool.h"
 #include "providers/engine.h"
@@ -184,6 +185,9 @@ class LiveEngine final : public Engine {
     store_ = std::move(*store);
     memory_ =
         open_memory_tier(static_cast<std::size_t>(config.memory.max_mib) << 20U, system_clock());
+    auto shared = open_shared_tier(config);
+    if (!shared) return fail(shared.error());
+    shared_ = std::move(*shared);
     const ResolverOptions options = options_of(config);
     if (auto adopted = take_over(config, options); !adopted) return adopted;
     const OwnerId owner = make_uuid(system_clock());
@@ -202,7 +206,8 @@ class LiveEngine final : public Engine {
                                config.accept,
                                options,
                                chains_.orders,
-                               &ring_});
+                               &ring_,
+                               shared_.get()});
     return {};
   }
 
@@ -240,6 +245,7 @@ class LiveEngine final : public Engine {
   KeyRing ring_ = KeyRing::plain();
   std::unique_ptr<Store> store_;
   std::unique_ptr<MemoryTier> memory_;
+  std::unique_ptr<Tier> shared_;
   std::unique_ptr<Spool> spool_;
   std::unique_ptr<HttpClient> http_;
   Chains chains_;

@@ -186,8 +186,7 @@ class Client final : public Redis {
       if (!found) why_nobody_ = found.error().message;
       wake_.notify_all();
     }
-    if (!news.empty())
-      options_.notice(fmt::format("redis {} {}", to_text(options_.target), news));
+    if (!news.empty()) options_.notice(fmt::format("redis {} {}", to_text(options_.target), news));
   }
 
   std::shared_ptr<const RedisTopology> topology_now() const {
@@ -402,11 +401,8 @@ class Client final : public Redis {
   }
 
   /// item  null: all of the chunk
-  void took_error(Chunk& chunk,
-                  Item* item,
-                  RedisReply reply,
-                  Course& course,
-                  std::optional<Error>& unable) {
+  void took_error(
+      Chunk& chunk, Item* item, RedisReply reply, Course& course, std::optional<Error>& unable) {
     const auto text = reply.text();
     const auto word = first_word(text);
     const auto redirect = read_redis_redirect(text, chunk.node->endpoint());
@@ -423,8 +419,7 @@ class Client final : public Redis {
       course.again.push_back(*item);
       return;
     }
-    Error error =
-        error_of(fmt::format("redis {}: {}", to_text(chunk.node->endpoint()), text));
+    Error error = error_of(fmt::format("redis {}: {}", to_text(chunk.node->endpoint()), text));
     if (word == "LOADING" || word == "NOAUTH") unable = error_of(std::string(text));
     if (word == "READONLY" || word == "CLUSTERDOWN" || word == "MASTERDOWN") look_soon();
     if (item != nullptr) refuses(text);
@@ -437,8 +432,7 @@ class Client final : public Redis {
     const Mono now = real_now();
     Mono last = refused_at_.load();
     if (now - last < kRefusalEvery || !refused_at_.compare_exchange_strong(last, now)) return;
-    options_.notice(
-        fmt::format("redis {} refuses a command: {}", to_text(options_.target), text));
+    options_.notice(fmt::format("redis {} refuses a command: {}", to_text(options_.target), text));
   }
 
   const RedisOptions options_;
@@ -500,8 +494,8 @@ Result<std::string> Client::describe(Deadline deadline) {
 RedisScript::RedisScript(std::string_view source) : text(source) {
   std::array<unsigned char, 20> digest{};
   unsigned int size = 0;
-  GEONCE_EXPECTS(EVP_Digest(
-                     source.data(), source.size(), digest.data(), &size, EVP_sha1(), nullptr) == 1);
+  GEONCE_EXPECTS(
+      EVP_Digest(source.data(), source.size(), digest.data(), &size, EVP_sha1(), nullptr) == 1);
   sha1 = to_hex({reinterpret_cast<const char*>(digest.data()), size});
 }
 

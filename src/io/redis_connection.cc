@@ -199,11 +199,11 @@ short RedisConnection::wanted_events() const {
 Result<void> RedisConnection::pump() {
   std::size_t written = 0;
   while (written < out_.size()) {
-    const auto size =
-        ::send(socket_, out_.data() + written, out_.size() - written, MSG_NOSIGNAL);
+    const auto size = ::send(socket_, out_.data() + written, out_.size() - written, MSG_NOSIGNAL);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
-    if (size < 0) return fail(ErrorCode::io_failed, "the connection broke: {}", system_error(errno));
+    if (size < 0)
+      return fail(ErrorCode::io_failed, "the connection broke: {}", system_error(errno));
     written += static_cast<std::size_t>(size);
   }
   out_.erase(0, written);
@@ -212,7 +212,8 @@ Result<void> RedisConnection::pump() {
     const auto size = ::recv(socket_, buffer.data(), buffer.size(), 0);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return {};
-    if (size < 0) return fail(ErrorCode::io_failed, "the connection broke: {}", system_error(errno));
+    if (size < 0)
+      return fail(ErrorCode::io_failed, "the connection broke: {}", system_error(errno));
     if (size == 0) return fail(ErrorCode::io_failed, "the connection was closed");
     const std::string_view came(buffer.data(), static_cast<std::size_t>(size));
     if (!tls_) {

@@ -20,8 +20,8 @@ void append_redis_command(std::string& out, std::initializer_list<std::string_vi
 void append_redis_command_head(std::string& out, std::size_t words);
 void append_redis_word(std::string& out, std::string_view word);
 
-/// The clock of a server as a client knows it: never ahead of the true one, so that lives told by it
-/// come out too short and never too long.
+/// The clock of a server as a client knows it: never ahead of the true one, so that lives told by
+/// it come out too short and never too long.
 struct RedisClock {
   std::int64_t ahead_ms = 0;  // of the monotonic clock
   [[nodiscard]] std::int64_t ms(Mono at) const {

@@ -29,8 +29,8 @@ Result<std::unique_ptr<RedisConnection>> RedisNode::borrow() {
     const Mono until = *wanted_since_ + manner_.patience;
     ++waiting_;
     manner_.call_keeper();
-    const bool is_late = real_now() >= until ||
-                         changed_.wait_until(lock, until) == std::cv_status::timeout;
+    const bool is_late =
+        real_now() >= until || changed_.wait_until(lock, until) == std::cv_status::timeout;
     --waiting_;
     if (is_late && idle_.empty() && health_ != Health::down)
       return fail(ErrorCode::io_failed, "redis {}: no connection yet", to_text(endpoint_));

@@ -66,7 +66,7 @@ class RedisNode {
   std::size_t open_ = 0;  // idle ones and borrowed ones
   std::size_t waiting_ = 0;
   std::optional<Mono> wanted_since_;  // a connection, which nobody has brought yet
-  int failures_ = 0;  // in a row
+  int failures_ = 0;                  // in a row
   Mono retry_at_;
   std::string why_down_;
 };

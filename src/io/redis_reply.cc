@@ -29,9 +29,7 @@ RedisReply RedisReply::at(std::size_t index) const {
 void HeldRedisReply::Free::operator()(redisReply* raw) const { freeReplyObject(raw); }
 void RedisReplies::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
 
-RedisReplies::RedisReplies() : reader_(redisReaderCreate()) {
-  GEONCE_EXPECTS(reader_ != nullptr);
-}
+RedisReplies::RedisReplies() : reader_(redisReaderCreate()) { GEONCE_EXPECTS(reader_ != nullptr); }
 
 void RedisReplies::feed(std::string_view bytes) {
   redisReaderFeed(reader_.get(), bytes.data(), bytes.size());

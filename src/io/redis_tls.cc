@@ -79,8 +79,7 @@ class Session final : public RedisTlsSession {
 
   void drain(std::string& to_peer) override {
     std::array<char, 16'384> buffer;
-    for (int size = 0;
-         (size = BIO_read(out_, buffer.data(), static_cast<int>(buffer.size()))) > 0;)
+    for (int size = 0; (size = BIO_read(out_, buffer.data(), static_cast<int>(buffer.size()))) > 0;)
       to_peer.append(buffer.data(), static_cast<std::size_t>(size));
   }
 
@@ -120,10 +119,9 @@ Result<std::unique_ptr<RedisTls>> open_redis_tls(const RedisTlsFiles& files) {
   if (!context) return fail(ErrorCode::invalid_config, "TLS: {}", reason());
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-  const bool trusts =
-      files.ca.empty()
-          ? SSL_CTX_set_default_verify_paths(context.get()) == 1
-          : SSL_CTX_load_verify_locations(context.get(), files.ca.c_str(), nullptr) == 1;
+  const bool trusts = files.ca.empty() ? SSL_CTX_set_default_verify_paths(context.get()) == 1
+                                       : SSL_CTX_load_verify_locations(
+                                             context.get(), files.ca.c_str(), nullptr) == 1;
   if (!trusts)
     return fail(
         ErrorCode::invalid_config, "redis.ca_file: no certificate in {}: {}", files.ca, reason());

@@ -109,17 +109,14 @@ Result<RedisEndpoint> RedisScout::master() {
         sentinel_ = at;
         return RedisEndpoint{std::string(master.at(0).text()), port, {}};
       }
-      said = !reply               ? reply.error().message
+      said = !reply              ? reply.error().message
              : master.is_error() ? std::string(master.text())
-                                  : fmt::format("it watches no master {}", target_.master);
+                                 : fmt::format("it watches no master {}", target_.master);
     } else {
       said = connection.error().message;
     }
-    why = {ErrorCode::io_failed,
-           fmt::format("sentinel {}: {}", to_text(sentinel), said),
-           {},
-           {},
-           {}};
+    why = {
+        ErrorCode::io_failed, fmt::format("sentinel {}: {}", to_text(sentinel), said), {}, {}, {}};
   }
   return fail(std::move(why));
 }

@@ -62,8 +62,9 @@ Result<void> read_login(std::string_view& rest, RedisTarget& target) {
   const auto user = decoded(cut(login, ':'));
   const auto password = decoded(login);
   if (!user || !password)
-    return fail(ErrorCode::invalid_config, "the user or password of the Redis address is not "
-                                           "percent-encoded: % must be written %25");
+    return fail(ErrorCode::invalid_config,
+                "the user or password of the Redis address is not "
+                "percent-encoded: % must be written %25");
   target.user = has_password ? *user : "";
   target.password = has_password ? *password : *user;
   return {};

@@ -14,6 +14,7 @@ void Tally::fill(ResolverStats& stats) const {
     return counts_[static_cast<std::size_t>(source)].load(std::memory_order_relaxed);
   };
   stats.l1 = of(AnswerSource::l1);
+  stats.redis = of(AnswerSource::redis);
   stats.db = of(AnswerSource::db);
   stats.places = of(AnswerSource::places);
   stats.coalesced = of(AnswerSource::coalesced);

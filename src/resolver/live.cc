@@ -13,6 +13,7 @@
 #include "resolver/flight.h"
 #include "resolver/lane.h"
 #include "resolver/places.h"
+#include "resolver/publisher.h"
 #include "resolver/request.h"
 #include "resolver/stage.h"
 #include "resolver/timer.h"
@@ -23,6 +24,7 @@ namespace {
 constexpr std::size_t kReadsAtOnce = 4'096;
 constexpr std::size_t kWritesAtOnce = 500;
 constexpr milliseconds kStoreDeadline{15'000};
+constexpr milliseconds kSharedDeadline{1'000};
 
 /// Keeps buffers, so each thread has its own.
 Normalizer& normalizer() {
@@ -57,11 +59,10 @@ std::vector<std::unique_ptr<Lane>> lanes_of(const ResolverParts& parts) {
   return lanes;
 }
 
-Resolved from_memory(const Cached& cached, Mono now) {
+Resolved from_tier(const Cached& cached, AnswerSource source, Mono now) {
   Resolved resolved;
   resolved.answer = cached.answer;
-  resolved.source =
-      cached.answer->kind == AnswerKind::no_match ? AnswerSource::negative : AnswerSource::l1;
+  resolved.source = cached.answer->kind == AnswerKind::no_match ? AnswerSource::negative : source;
   resolved.gen = cached.gen;
   resolved.answered_at = cached.answered_at;
   resolved.expires_at = cached.expires_at;
@@ -155,6 +156,14 @@ class LiveResolver final : public Resolver {
         release_(1, kWritesAtOnce, [this](auto items) { do_release(std::move(items)); }),
         mark_(1, kWritesAtOnce, [this](const auto& calls) { do_mark(calls); }),
         decode_(1, kWritesAtOnce, [this](const auto& items) { do_decode(items); }) {
+    if (parts_.shared != nullptr) {
+      publisher_ = std::make_unique<Publisher>(*parts_.shared, parts_.clock);
+      shared_read_ = std::make_unique<Stage<ReadItem>>(
+          parts_.options.read_threads,
+          kReadsAtOnce,
+          [this](auto items) { do_shared_read(std::move(items)); },
+          [](const ReadItem& item) { return item.indices.size(); });
+    }
     sweep_later();
   }
 
@@ -164,6 +173,7 @@ class LiveResolver final : public Resolver {
     drain(Deadline::never());
     // From here on no flight is left, so nobody pushes anything any more.
     timer_.stop();
+    shared_read_.reset();
     read_.stop();
     places_.stop();
     take_.stop();
@@ -172,6 +182,7 @@ class LiveResolver final : public Resolver {
     release_.stop();
     mark_.stop();
     decode_.stop();
+    publisher_.reset();
   }
   LiveResolver(const LiveResolver&) = delete;
   LiveResolver& operator=(const LiveResolver&) = delete;
@@ -186,7 +197,7 @@ class LiveResolver final : public Resolver {
         missing.push_back(static_cast<std::uint32_t>(i));
         continue;
       }
-      Resolved resolved = from_memory(*cached, now);
+      Resolved resolved = from_tier(*cached, AnswerSource::l1, now);
       tally_.add(resolved);
       done(i, std::move(resolved));
     }
@@ -206,7 +217,7 @@ class LiveResolver final : public Resolver {
     }
     if (!missing.empty()) {
       under_way(reads_under_way_, 1);
-      read_.push({std::move(group), std::move(missing), nullptr});
+      (shared_read_ ? *shared_read_ : read_).push({std::move(group), std::move(missing), nullptr});
     }
   }
 
@@ -355,13 +366,16 @@ class LiveResolver final : public Resolver {
   void carry_out(const FlightPtr& flight, act::Done&) {
     const Ending& ending = flight->request.ending();
     const Resolved& resolved = ending.resolved;
-    if (resolved.answer && ending.fresh_left > milliseconds{0})
-      parts_.memory.store_one(flight->request.subject().slot,
-                              {resolved.answer,
-                               resolved.gen,
-                               ending.as_of + ending.fresh_left,
-                               resolved.answered_at,
-                               resolved.expires_at});
+    if (resolved.answer && ending.fresh_left > milliseconds{0}) {
+      const Remembered entry{flight->request.subject().slot,
+                             {resolved.answer,
+                              resolved.gen,
+                              ending.as_of + ending.fresh_left,
+                              resolved.answered_at,
+                              resolved.expires_at}};
+      parts_.memory.store_one(entry.slot, entry.cached);
+      if (publisher_) publisher_->replace(entry, ending.as_of);
+    }
     if (flight->request.was_redundant()) ++redundant_;
     land(flight);
   }
@@ -741,6 +755,38 @@ class LiveResolver final : public Resolver {
     return Deadline::in(kStoreDeadline, parts_.clock);
   }
 
+  /// What the shared tier does not have goes on to the store.
+  void do_shared_read(std::vector<ReadItem> items) {
+    std::size_t most = 0;
+    for (const ReadItem& item : items) most += item.indices.size();
+    SlotSet set(most);
+    std::vector<std::uint32_t> places;
+    places.reserve(most);
+    for (const ReadItem& item : items)
+      for (const std::uint32_t i : item.indices)
+        places.push_back(set.add(item.group->asks[i].slot));
+    const auto found = parts_.shared->find(set.slots, Deadline::in(kSharedDeadline, parts_.clock));
+    const Mono now = parts_.clock.now();
+    for (std::size_t i = 0; found && i < set.slots.size(); ++i)
+      if ((*found)[i]) parts_.memory.store_one(set.slots[i], *(*found)[i]);
+    std::size_t at = 0;
+    for (ReadItem& item : items) {
+      std::erase_if(item.indices, [&](std::uint32_t i) {
+        const std::uint32_t place = places[at++];
+        if (!found || !(*found)[place]) return false;
+        const Cached& cached = *(*found)[place];
+        if (is_unwanted(*cached.answer, cached.answered_at, item.group->asks[i].options))
+          return false;
+        item.group->answer(i, from_tier(cached, AnswerSource::redis, now));
+        return true;
+      });
+      if (item.indices.empty())
+        under_way(reads_under_way_, -1);
+      else
+        read_.push(std::move(item));
+    }
+  }
+
   void do_read(const std::vector<ReadItem>& items) {
     const Mono asked = parts_.clock.now();
     std::size_t most = 0;
@@ -756,16 +802,19 @@ class LiveResolver final : public Resolver {
     auto found = parts_.store.find(set.slots, store_deadline());
     if (found) take_over_former(items, places, set.slots, *found);
     if (found) {
+      std::vector<Remembered> fresh;
       for (std::size_t i = 0; i < set.slots.size(); ++i) {
         const auto& entry = (*found)[i];
         if (!entry || entry->fresh_left <= milliseconds{0}) continue;
-        parts_.memory.store_one(set.slots[i],
-                                {entry->answer,
-                                 entry->gen,
-                                 asked + entry->fresh_left,
-                                 entry->answered_at,
-                                 entry->fresh_until});
+        const Cached cached{entry->answer,
+                            entry->gen,
+                            asked + entry->fresh_left,
+                            entry->answered_at,
+                            entry->fresh_until};
+        parts_.memory.store_one(set.slots[i], cached);
+        if (publisher_) fresh.push_back({set.slots[i], cached});
       }
+      if (!fresh.empty()) publisher_->publish(std::move(fresh), asked);
     }
     std::size_t at = 0;
     for (const ReadItem& item : items) {
@@ -984,6 +1033,8 @@ class LiveResolver final : public Resolver {
   Stage<StoreItem<ReleaseRequest>> release_;
   Stage<std::shared_ptr<LiveCall>> mark_;
   Stage<std::shared_ptr<LiveCall>> decode_;
+  std::unique_ptr<Publisher> publisher_;          // null: no tier is shared
+  std::unique_ptr<Stage<ReadItem>> shared_read_;  // … nor asked
 };
 
 std::vector<Resolved> LiveResolver::peek(std::span<const Ask> asks, Deadline deadline) {
@@ -994,7 +1045,7 @@ std::vector<Resolved> LiveResolver::peek(std::span<const Ask> asks, Deadline dea
   for (std::size_t i = 0; i < asks.size(); ++i) {
     auto cached = parts_.memory.find_one(asks[i].slot);
     if (cached && !is_unwanted(*cached->answer, cached->answered_at, asks[i].options)) {
-      known[i] = from_memory(*cached, now);
+      known[i] = from_tier(*cached, AnswerSource::l1, now);
       continue;
     }
     missing.push_back(i);

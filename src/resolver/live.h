@@ -63,6 +63,7 @@ struct ResolverParts {
   ResolverOptions options;
   ChainOrders orders = {};
   const KeyRing* ring = &KeyRing::plain();  // what keys are made with
+  Tier* shared = nullptr;  // that processes share, between memory and store; null: none
 };
 
 /// What the request machine is told of all this.

@@ -91,7 +91,8 @@ struct Silence {
 
 struct ResolverStats {
   // Asks, by where their answer came from.
-  std::int64_t l1 = 0, db = 0, places = 0, coalesced = 0, paid = 0, negative = 0, stale = 0;
+  std::int64_t l1 = 0, redis = 0, db = 0, places = 0, coalesced = 0, paid = 0, negative = 0,
+               stale = 0;
   std::int64_t errors = 0;
   std::int64_t calls = 0;     // lookups sent to providers
   std::int64_t requests = 0;  // HTTP requests that carried them

@@ -19,7 +19,8 @@ constexpr milliseconds kLongestWay{10'000};
 constexpr std::size_t kSampleBytes = 64;
 
 // ARGV: the value; its gen; its end by this server's clock, 0 for the end of a window; the moment
-// after which it must not come in any more, 0 for none; the guard in milliseconds.
+// after which it must not come in any more, 0 for none; the guard and the longest stay, in
+// milliseconds.
 // Numbers stay below 2^53. 1: kept; 0: what is there is newer, or ends no later; 2: too late.
 const RedisScript& keep_script() {
   static const RedisScript kScript(R"(local time = redis.call('TIME')
@@ -32,7 +33,8 @@ if #head == 20 and string.sub(head, 1, 2) == 'gn' then
   if old_gen <= 9007199254740992 and
       (old_gen > gen or (old_gen == gen and old_dead <= dead)) then return 0 end
 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', math.max(dead - now, tonumber(ARGV[5])))
+local stay = math.min(dead - now, tonumber(ARGV[6]))
+redis.call('SET', KEYS[1], ARGV[1], 'PX', math.max(stay, tonumber(ARGV[5])))
 return 1
 )");
   return kScript;
@@ -89,32 +91,32 @@ class RedisTier final : public Tier {
     }
     const auto keys = keys_of(alive, [](const Remembered* entry) { return entry->slot; });
     const Mono by = std::min(deadline.at, now + kLongestWay);
-    const auto arguments = [&](std::size_t index,
-                               const RedisClock& clock,
-                               std::vector<std::string>& out) {
-      const Cached& cached = alive[index]->cached;
-      const auto dead_at = clock.ms(std::min(cached.fresh_until, now + options_.max_life));
-      out.push_back(
-          encode(cached.gen, dead_at, cached.answered_at, cached.expires_at, *cached.answer));
-      out.push_back(std::to_string(cached.gen));
-      out.push_back(std::to_string(dead_at));
-      out.push_back(std::to_string(clock.ms(by)));
-      out.push_back(std::to_string(kGuard.count()));
-    };
+    const auto arguments =
+        [&](std::size_t index, const RedisClock& clock, std::vector<std::string>& out) {
+          const Cached& cached = alive[index]->cached;
+          const auto dead_at = clock.ms(cached.fresh_until);
+          out.push_back(
+              encode(cached.gen, dead_at, cached.answered_at, cached.expires_at, *cached.answer));
+          out.push_back(std::to_string(cached.gen));
+          out.push_back(std::to_string(dead_at));
+          out.push_back(std::to_string(clock.ms(by)));
+          out.push_back(std::to_string(kGuard.count()));
+          out.push_back(std::to_string(options_.max_stay.count()));
+        };
     return redis_->run(keep_script(), keys, deadline, arguments, [](auto, auto) {});
   }
 
   Result<void> forget(std::span<const Ended> ended, Deadline deadline) override {
     const auto keys = keys_of(ended, [](const Ended& one) { return one.slot; });
-    const auto arguments = [&](std::size_t index,
-                               const RedisClock& /*clock*/,
-                               std::vector<std::string>& out) {
-      out.push_back(encode_ended(ended[index].gen));
-      out.push_back(std::to_string(ended[index].gen));
-      out.emplace_back("0");
-      out.emplace_back("0");
-      out.push_back(std::to_string(kGuard.count()));
-    };
+    const auto arguments =
+        [&](std::size_t index, const RedisClock& /*clock*/, std::vector<std::string>& out) {
+          out.push_back(encode_ended(ended[index].gen));
+          out.push_back(std::to_string(ended[index].gen));
+          out.emplace_back("0");
+          out.emplace_back("0");
+          out.push_back(std::to_string(kGuard.count()));
+          out.emplace_back("0");
+        };
     return redis_->run(keep_script(), keys, deadline, arguments, [](auto, auto) {});
   }
 
@@ -134,13 +136,13 @@ class RedisTier final : public Tier {
     return keys;
   }
 
-  [[nodiscard]] std::optional<Cached> cached_of(RedisValue& value,
-                                                RedisMoment when,
-                                                UtcMs now_utc) const {
+  static std::optional<Cached> cached_of(RedisValue& value, RedisMoment when, UtcMs now_utc) {
     milliseconds left{value.dead_at_ms - when.server_ms};
-    // More than was ever given: the clock of the server has been set back since.
-    if (left <= milliseconds{0} || left > options_.max_life) return std::nullopt;
-    if (value.expires_at != 0) left = std::min(left, milliseconds{value.expires_at - now_utc});
+    if (value.expires_at != 0) {
+      // More than was ever given: the clock of the server has been set back since.
+      if (left > milliseconds{value.expires_at - value.answered_at}) return std::nullopt;
+      left = std::min(left, milliseconds{value.expires_at - now_utc});
+    }
     if (left <= milliseconds{0}) return std::nullopt;
     return Cached{std::make_shared<const Answer>(std::move(*value.answer)),
                   value.gen,
@@ -164,15 +166,14 @@ class RedisTier final : public Tier {
     std::vector<std::string> keys;
     keys.reserve(unreadable.size());
     for (const Unreadable& one : unreadable) keys.push_back(one.key);
-    const auto arguments = [&](std::size_t index,
-                               const RedisClock& /*clock*/,
-                               std::vector<std::string>& out) {
-      const Unreadable& one = unreadable[index];
-      out.push_back(std::to_string(one.size));
-      out.push_back(one.sample);
-      out.push_back(one.instead);
-      out.push_back(std::to_string(kGuard.count()));
-    };
+    const auto arguments =
+        [&](std::size_t index, const RedisClock& /*clock*/, std::vector<std::string>& out) {
+          const Unreadable& one = unreadable[index];
+          out.push_back(std::to_string(one.size));
+          out.push_back(one.sample);
+          out.push_back(one.instead);
+          out.push_back(std::to_string(kGuard.count()));
+        };
     ignore(redis_->run(clear_script(), keys, deadline, arguments, [](auto, auto) {}),
            "it is a miss either way, and the next reader tries again");
   }

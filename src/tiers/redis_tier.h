@@ -13,12 +13,13 @@ namespace geonce {
 struct RedisTierOptions {
   std::string prefix = "geonce:";
   /// No entry stays longer, so that an early end of a window that could not be told is overtaken.
-  std::chrono::milliseconds max_life{std::chrono::hours{24}};
+  /// At least a minute.
+  std::chrono::milliseconds max_stay{std::chrono::hours{24}};
 };
 
 /// The tier that processes share. It may vanish or be wrong at any moment: a value of another
 /// codec, a cut one or somebody else's is a miss and is taken away. The end of a window is
-/// remembered for a minute; what has not come in ten seconds after its deadline was set never does
+/// remembered for a minute, and what is not there after ten seconds on its way never comes in
 /// (docs/decisions/0011-lives-in-redis.md).
 std::unique_ptr<Tier> open_redis_tier(std::unique_ptr<Redis> redis,
                                       RedisTierOptions options,

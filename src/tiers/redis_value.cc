@@ -73,8 +73,7 @@ std::optional<RedisValue> decode_redis_value(std::string_view bytes) {
   value.gen = *gen;
   value.dead_at_ms = number_at(bytes, kGenAt + 8);
   if (bytes[3] == kEnded && bytes.size() == kHeadSize && value.dead_at_ms == 0) return value;
-  if (bytes[3] != kAnswer || bytes.size() < kAnswerAt || value.dead_at_ms <= 0)
-    return std::nullopt;
+  if (bytes[3] != kAnswer || bytes.size() < kAnswerAt || value.dead_at_ms <= 0) return std::nullopt;
   value.answered_at = number_at(bytes, kHeadSize);
   value.expires_at = number_at(bytes, kHeadSize + 8);
   value.answer = decode_answer(bytes.substr(kAnswerAt));

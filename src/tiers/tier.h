@@ -19,7 +19,7 @@ struct Cached {
   std::int64_t gen = 0;
   Mono fresh_until;
   UtcMs answered_at = 0;  // for display and `Age` only
-  UtcMs expires_at = 0;   // by the store's clock; 0: not known. Lengthens nothing.
+  UtcMs expires_at = 0;   // of the same clock as `answered_at`; 0: not known. Lengthens nothing.
 };
 
 struct Remembered {

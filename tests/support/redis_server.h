@@ -170,8 +170,7 @@ class RedisServer {
     if (const auto number = reply.integer()) return std::to_string(*number);
     if (reply.size() == 0) return std::string(reply.text());
     std::string all;
-    for (std::size_t i = 0; i < reply.size(); ++i)
-      all += (i == 0 ? "" : " ") + flat(reply.at(i));
+    for (std::size_t i = 0; i < reply.size(); ++i) all += (i == 0 ? "" : " ") + flat(reply.at(i));
     return all;
   }
 
@@ -187,17 +186,17 @@ class RedisClusterServers {
  public:
   RedisClusterServers() {
     for (int i = 0; i < 6; ++i)
-      nodes.push_back(std::make_unique<RedisServer>(std::vector<std::string>{
-          "--cluster-enabled",
-          "yes",
-          "--cluster-node-timeout",
-          "1000",
-          "--cluster-port",
-          std::to_string(free_port()),
-          "--cluster-replica-validity-factor",
-          "0",
-          "--repl-diskless-sync-delay",
-          "0"}));
+      nodes.push_back(std::make_unique<RedisServer>(
+          std::vector<std::string>{"--cluster-enabled",
+                                   "yes",
+                                   "--cluster-node-timeout",
+                                   "1000",
+                                   "--cluster-port",
+                                   std::to_string(free_port()),
+                                   "--cluster-replica-validity-factor",
+                                   "0",
+                                   "--repl-diskless-sync-delay",
+                                   "0"}));
     std::vector<std::string> words{"redis-cli", "--cluster", "create"};
     for (const auto& node : nodes) words.push_back("127.0.0.1:" + std::to_string(node->port()));
     words.insert(words.end(), {"--cluster-replicas", "1", "--cluster-yes"});

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 
+#include "app/shared_tier.h"
 #include "cli/session.h"
 
 namespace geonce::cli {
@@ -142,6 +143,17 @@ void look_at_chain(const Config& config, Findings& findings) {
   if (chain->empty()) Findings::good("the chain is places alone: nothing is ever paid");
 }
 
+void look_at_redis(const Config& config, Findings& findings) {
+  const auto redis = examine_shared_tier(config, patience());
+  if (redis && !redis->empty()) return Findings::good("redis " + *redis);
+  if (redis) return;
+  // A cache that is down stops nothing; a setting that is wrong does.
+  if (redis.error().code == ErrorCode::io_failed)
+    Findings::warn(redis.error().message);
+  else
+    findings.bad(redis.error());
+}
+
 int examine(const Globals& globals, bool deep) {
   Findings findings;
   const auto loaded = load(globals);
@@ -152,6 +164,7 @@ int examine(const Globals& globals, bool deep) {
   Findings::good(loaded->file.empty() ? std::string("no configuration file: defaults")
                                       : fmt::format("configuration {}", loaded->file.string()));
   look_at_store(loaded->config, deep, findings);
+  look_at_redis(loaded->config, findings);
   look_at_keys(loaded->config, findings);
   look_at_chain(loaded->config, findings);
   return findings.exit_code();

@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "app/shared_tier.h"
 #include "cli/session.h"
 #include "core/normalize.h"
 
@@ -95,6 +96,26 @@ int show(const Globals& globals, const Arguments& arguments) {
   return 0;
 }
 
+/// Other processes would be given the old answer from there.
+Result<void> tell_redis(const Globals& globals, const Slot& slot, Store& store) {
+  const auto loaded = load(globals);
+  if (!loaded) return fail(loaded.error());
+  const auto shared = open_shared_tier(loaded->config, std::chrono::seconds{2});
+  if (!shared) return fail(shared.error());
+  if (!*shared) return {};
+  const auto entry = store.entry(slot, patience());
+  if (!entry) return fail(entry.error());
+  if (!*entry) return {};  // no window of this store was ever filled
+  const Ended ended{slot, (*entry)->gen};
+  const auto told = (*shared)->forget(std::span(&ended, 1), patience());
+  if (told) return {};
+  return fail(
+      told.error().code,
+      "{}; until it is told, other processes may be given the old answer from Redis: run this "
+      "again",
+      told.error().message);
+}
+
 int drop(const Globals& globals, const Arguments& arguments) {
   const auto ring = load_key_ring(globals);
   if (!ring) return report(ring.error());
@@ -107,7 +128,8 @@ int drop(const Globals& globals, const Arguments& arguments) {
   fmt::print("{} {}\n",
              ring->text(slot->key),
              *dropped > 0 ? "dropped; the next question buys anew" : "was not remembered");
-  return 0;
+  const auto told = tell_redis(globals, *slot, **store);
+  return told ? 0 : report(told.error());
 }
 
 Result<Key> building_of_arguments(const Arguments& arguments, const KeyRing& ring) {

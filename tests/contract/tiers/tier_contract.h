@@ -47,11 +47,8 @@ inline Cached cached_of(const std::string& name,
                         std::int64_t gen = 1,
                         milliseconds life = minutes{10}) {
   const Clock& clock = system_clock();
-  return {answer_of(name),
-          gen,
-          clock.now() + life,
-          clock.now_utc(),
-          clock.now_utc() + life.count()};
+  return {
+      answer_of(name), gen, clock.now() + life, clock.now_utc(), clock.now_utc() + life.count()};
 }
 
 /// Long enough for the slowest of machines; tests of the patience set their own.

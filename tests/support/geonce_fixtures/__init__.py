@@ -16,6 +16,7 @@ from .money import (
 )
 from .postgres import PgBouncer, Postgres
 from .program import Finished, Geonce, write_config
+from .redis import Redis
 
 __all__ = [
     "BillLine",
@@ -24,6 +25,7 @@ __all__ = [
     "Geonce",
     "PgBouncer",
     "Postgres",
+    "Redis",
     "Sums",
     "check_points",
     "check_rows_are_the_input",

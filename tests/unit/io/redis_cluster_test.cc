@@ -17,7 +17,9 @@ TEST(RedisCluster, files_a_key_as_the_servers_do) {
   EXPECT_EQ(redis_slot("\xFF\x80\xFE"), 6698);
 }
 
-RedisReply whole(RedisReplies& replies, std::string_view bytes, std::optional<HeldRedisReply>& held) {
+RedisReply whole(RedisReplies& replies,
+                 std::string_view bytes,
+                 std::optional<HeldRedisReply>& held) {
   replies.feed(bytes);
   auto next = replies.next();
   EXPECT_TRUE(next && *next);
@@ -28,14 +30,15 @@ RedisReply whole(RedisReplies& replies, std::string_view bytes, std::optional<He
 TEST(RedisCluster, reads_who_serves_which_slots) {
   RedisReplies replies;
   std::optional<HeldRedisReply> held;
-  const auto shards = read_redis_shards(
-      whole(replies,
-            "*3\r\n"
-            "*4\r\n:0\r\n:99\r\n*3\r\n$1\r\na\r\n:7000\r\n$2\r\nid\r\n*3\r\n$1\r\nz\r\n:7009\r\n$2\r\nid\r\n"
-            "*3\r\n:100\r\n:16383\r\n*3\r\n$0\r\n\r\n:7001\r\n$2\r\nid\r\n"
-            "*3\r\n:200\r\n:200\r\n*3\r\n$1\r\na\r\n:7000\r\n$2\r\nid\r\n",
-            held),
-      {"asked", 1, {}});
+  const auto shards =
+      read_redis_shards(whole(replies,
+                              "*3\r\n"
+                              "*4\r\n:0\r\n:99\r\n*3\r\n$1\r\na\r\n:7000\r\n$2\r\nid\r\n*3\r\n$"
+                              "1\r\nz\r\n:7009\r\n$2\r\nid\r\n"
+                              "*3\r\n:100\r\n:16383\r\n*3\r\n$0\r\n\r\n:7001\r\n$2\r\nid\r\n"
+                              "*3\r\n:200\r\n:200\r\n*3\r\n$1\r\na\r\n:7000\r\n$2\r\nid\r\n",
+                              held),
+                        {"asked", 1, {}});
   ASSERT_TRUE(shards) << shards.error().message;
   ASSERT_EQ(shards->size(), 2U);
   EXPECT_EQ((*shards)[0].master, (RedisEndpoint{"a", 7000, ""}));

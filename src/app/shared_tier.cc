@@ -1,0 +1,76 @@
+#include "app/shared_tier.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "io/redis.h"
+#include "tiers/redis_tier.h"
+
+namespace geonce {
+namespace {
+
+constexpr std::chrono::milliseconds kPersonsPatience{2'000};
+
+/// nullopt: the address has it, or there is none.
+Result<std::optional<std::string>> password_of(const RedisConfig& config) {
+  if (!config.password_env.empty()) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here sets a variable
+    const char* value = std::getenv(config.password_env.c_str());
+    if (value == nullptr || *value == '\0')
+      return fail(ErrorCode::invalid_config,
+                  "redis.password_env names {}, which is not set",
+                  config.password_env);
+    return std::optional<std::string>(value);
+  }
+  if (config.password_file.empty()) return std::optional<std::string>();
+  std::ifstream file(config.password_file);
+  std::string line;
+  if (!file || !std::getline(file, line) || line.empty())
+    return fail(ErrorCode::invalid_config,
+                "redis.password_file: no password in the first line of {}",
+                config.password_file.string());
+  if (line.back() == '\r') line.pop_back();
+  return std::optional<std::string>(std::move(line));
+}
+
+Result<std::unique_ptr<Redis>> connect(const RedisConfig& config,
+                                       std::chrono::milliseconds patience,
+                                       std::function<void(const std::string&)> notice) {
+  auto target = parse_redis_url(config.url);
+  if (!target) return fail(target.error());
+  auto password = password_of(config);
+  if (!password) return fail(password.error());
+  RedisOptions options;
+  options.target = std::move(*target);
+  if (*password) options.target.password = std::move(**password);
+  options.tls = {config.ca_file.string(), config.cert_file.string(), config.key_file.string()};
+  options.patience = std::max(patience, config.timeout);
+  options.notice = std::move(notice);
+  return open_redis(std::move(options), system_clock());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Tier>> open_shared_tier(const Config& config,
+                                               std::chrono::milliseconds patience) {
+  if (config.redis.url.empty()) return std::unique_ptr<Tier>();
+  auto redis = connect(config.redis, patience, [](const std::string& line) {
+    std::fprintf(stderr, "geonce: %s\n", line.c_str());
+  });
+  if (!redis) return fail(redis.error());
+  RedisTierOptions options;
+  options.prefix = config.redis.prefix;
+  options.max_stay = config.redis.max_stay;
+  return open_redis_tier(std::move(*redis), std::move(options), system_clock());
+}
+
+Result<std::string> examine_shared_tier(const Config& config, Deadline deadline) {
+  if (config.redis.url.empty()) return std::string();
+  auto redis =
+      connect(config.redis, kPersonsPatience, [](const std::string& /*the result says it*/) {});
+  if (!redis) return fail(redis.error());
+  return (*redis)->describe(deadline);
+}
+
+}  // namespace geonce
