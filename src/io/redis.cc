@@ -376,7 +376,8 @@ class Client final : public Redis {
             Course& course,
             std::optional<Error>& unable) {
     if (n == 0) {
-      chunk.when.server_ms = connection.note_time(reply);
+      // Rounded up here, and down where an end is set: so no life grows by what is cut off.
+      chunk.when.server_ms = connection.note_time(reply) + 1;
       if (reply.is_error()) took_error(chunk, nullptr, reply, course, unable);
       return;
     }

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <functional>
 #include <memory>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -32,10 +33,11 @@ inline bool comes_true(const std::function<bool()>& condition) {
 }
 
 inline int free_port() {
-  // Below the ports the system hands out by itself, and not the same for two tests at once.
-  static int next = 10'000 + ::getpid() % 20'000;
+  // Below the ports the system hands out by itself; by chance, so that programs that look at the
+  // same time find others.
+  static std::mt19937 chance{std::random_device{}()};
   for (;;) {
-    next = next >= 30'000 ? 10'000 : next + 1;
+    const int next = 10'000 + static_cast<int>(chance() % 20'000);
     const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
