@@ -20,7 +20,7 @@ struct RedisTierOptions {
 /// The tier that processes share. It may vanish or be wrong at any moment: a value of another
 /// codec, a cut one or somebody else's is a miss and is taken away. The end of a window is
 /// remembered for a minute, and what is not there after ten seconds on its way never comes in
-/// (docs/decisions/0011-lives-in-redis.md).
+/// (docs/decisions/0012-lives-in-redis.md).
 std::unique_ptr<Tier> open_redis_tier(std::unique_ptr<Redis> redis,
                                       RedisTierOptions options,
                                       const Clock& clock);

@@ -116,7 +116,7 @@ class RedisServer {
         pid_ = -1;
         return true;
       }
-      return try_command({"PING"}).has_value();
+      return answers();
     });
     if (!is_up || pid_ < 0) {
       std::fprintf(stderr,
@@ -137,7 +137,6 @@ class RedisServer {
   [[nodiscard]] RedisEndpoint endpoint() const { return {"127.0.0.1", port_, {}}; }
   [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
   [[nodiscard]] const TempDir& dir() const { return dir_; }
-  void log_in(RedisLogin login) { login_ = std::move(login); }
 
   /// What a command says, lists flattened with spaces; errors begin with `error: `.
   std::string command(const std::vector<std::string>& words) {
@@ -153,11 +152,19 @@ class RedisServer {
   }
 
  private:
+  /// If only to ask for a password.
+  [[nodiscard]] bool answers() const {
+    RedisLogin login;
+    login.is_sentinel = true;
+    const auto connection =
+        RedisConnection::open(endpoint(), login, std::chrono::seconds{5}, system_clock());
+    return connection || connection.error().message.find("NOAUTH") != std::string::npos;
+  }
   std::optional<std::string> try_command(const std::vector<std::string>& words) {
-    RedisLogin login = login_;
+    RedisLogin login;
     login.is_sentinel = true;  // greets with PING, which an unready server answers with an error
-    auto connection = RedisConnection::open(
-        {"127.0.0.1", port_, {}}, login, std::chrono::seconds{5}, system_clock());
+    auto connection =
+        RedisConnection::open(endpoint(), login, std::chrono::seconds{5}, system_clock());
     if (!connection) return std::nullopt;
     std::string bytes;
     append_redis_command_head(bytes, words.size());
@@ -179,7 +186,6 @@ class RedisServer {
   TempDir dir_;
   const int port_;
   const std::vector<std::string> options_;
-  RedisLogin login_;
   pid_t pid_ = -1;
 };
 
