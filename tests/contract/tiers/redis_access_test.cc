@@ -54,8 +54,7 @@ TEST(RedisAccess, the_rights_that_the_docs_name_are_enough) {
   EXPECT_TRUE(keep(*tier.tier, slot_of(1), cached_of("a", 2)));
   RedisTierOptions elsewhere;
   elsewhere.prefix = "other:";
-  const OpenedTier other =
-      open_tier(with_login(server, "geonce:PASSWORD"), kPatience, elsewhere);
+  const OpenedTier other = open_tier(with_login(server, "geonce:PASSWORD"), kPatience, elsewhere);
   EXPECT_TRUE(comes_true([&] {
     return !keep(*other.tier, slot_of(1), cached_of("a")) &&
            other.noticed("refuses a command: NOPERM") == 1;
@@ -85,13 +84,19 @@ class RedisTlsAccess : public ::testing::Test {
     ASSERT_EQ(run_program(words, file("log")), 0) << dir_.read("log");
   }
   void make_authority(const std::string& name) {
-    openssl({"req",     "-x509",
-             "-newkey", "rsa:2048",
-             "-nodes",  "-days",
-             "2",       "-subj",
+    openssl({"req",
+             "-x509",
+             "-newkey",
+             "rsa:2048",
+             "-nodes",
+             "-days",
+             "2",
+             "-subj",
              "/CN=" + name,
-             "-keyout", file(name + ".key"),
-             "-out",    file(name + ".crt")});
+             "-keyout",
+             file(name + ".key"),
+             "-out",
+             file(name + ".crt")});
   }
   void make_certificate(const std::string& name,
                         const std::string& authority,
@@ -180,7 +185,8 @@ TEST_F(RedisTlsAccess, a_server_of_another_authority_or_name_is_not_talked_to) {
 
 TEST_F(RedisTlsAccess, a_client_shows_its_certificate_where_it_must) {
   serve("server", "yes");
-  const OpenedTier known = open("127.0.0.1", {file("ca.crt"), file("client.crt"), file("client.key")});
+  const OpenedTier known =
+      open("127.0.0.1", {file("ca.crt"), file("client.crt"), file("client.key")});
   EXPECT_TRUE(comes_true([&] { return works(known); })) << known.all();
   const OpenedTier nobody = open("127.0.0.1", {file("ca.crt"), {}, {}});
   EXPECT_TRUE(comes_true([&] { return nobody.noticed("left alone until it works again") == 1; }));

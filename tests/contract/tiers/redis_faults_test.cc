@@ -170,9 +170,8 @@ TEST_F(RedisFaults, a_clock_that_was_set_back_lengthens_no_life) {
   use(open_tier(server_.url()));
   const UtcMs now = system_clock().now_utc();
   const auto put = [&](std::int64_t dead_at, UtcMs answered_at, UtcMs expires_at) {
-    server_.command({"SET",
-                     key_of(slot_of(1)),
-                     encode(1, dead_at, answered_at, expires_at, *answer_of("a"))});
+    server_.command(
+        {"SET", key_of(slot_of(1)), encode(1, dead_at, answered_at, expires_at, *answer_of("a"))});
     return look_up(tier(), slot_of(1));
   };
   EXPECT_EQ(put(now + 60'000, now - 60'000, now + 60'000), "a");

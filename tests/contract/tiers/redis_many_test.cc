@@ -75,7 +75,8 @@ TEST(RedisCluster, slots_that_move_while_they_are_used_lose_no_answer) {
   for (std::uint64_t i = 0; i < kCount; ++i) {
     const std::uint16_t number = redis_slot(key_of(slot_of(i)));
     const std::string slot = std::to_string(number);
-    if (done.contains(number) || from.command({"CLUSTER", "COUNTKEYSINSLOT", slot}) == "0") continue;
+    if (done.contains(number) || from.command({"CLUSTER", "COUNTKEYSINSLOT", slot}) == "0")
+      continue;
     done.insert(number);
     ASSERT_EQ(to.command({"CLUSTER", "SETSLOT", slot, "IMPORTING", from_id}), "OK");
     ASSERT_EQ(from.command({"CLUSTER", "SETSLOT", slot, "MIGRATING", to_id}), "OK");
@@ -111,7 +112,8 @@ TEST(RedisCluster, a_master_that_dies_takes_nobody_elses_answers_along_and_its_r
   const OpenedTier tier = open_tier(servers.url(), milliseconds{500});
   constexpr std::uint64_t kCount = 600;
   ASSERT_TRUE(comes_true([&] { return tier->store(entries_of(kCount, 1), soon()).has_value(); }));
-  for (RedisServer* master : servers.masters()) ASSERT_EQ(master->command({"WAIT", "1", "5000"}), "1");
+  for (RedisServer* master : servers.masters())
+    ASSERT_EQ(master->command({"WAIT", "1", "5000"}), "1");
   RedisServer& victim = *servers.masters()[0];
   victim.kill();
   const int left = hits(*tier.tier, kCount);
@@ -136,8 +138,7 @@ TEST(RedisCluster, any_of_its_nodes_is_enough_to_find_the_others) {
 
 TEST(RedisCluster, a_server_that_is_none_is_told) {
   RedisServer server;
-  const OpenedTier tier =
-      open_tier("redis+cluster://127.0.0.1:" + std::to_string(server.port()));
+  const OpenedTier tier = open_tier("redis+cluster://127.0.0.1:" + std::to_string(server.port()));
   EXPECT_TRUE(comes_true([&] { return tier.noticed("cluster support disabled") == 1; }))
       << tier.all();
   EXPECT_EQ(look_up(*tier.tier, slot_of(1)), "!");
@@ -180,7 +181,8 @@ TEST(RedisSentinel, without_an_answer_or_with_another_name_it_is_told) {
   const OpenedTier none = open_tier(servers.url());
   EXPECT_TRUE(comes_true([&] { return none.noticed("cannot connect") == 1; })) << none.all();
   servers.sentinels[1]->start();
-  EXPECT_TRUE(comes_true([&] { return hits(*none.tier, 1) == 0 && none.noticed("is found") == 1; }));
+  EXPECT_TRUE(
+      comes_true([&] { return hits(*none.tier, 1) == 0 && none.noticed("is found") == 1; }));
 }
 
 }  // namespace
