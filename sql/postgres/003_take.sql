@@ -10,11 +10,11 @@ CREATE TYPE geonce.taken AS (
   no_match_streak bigint, t bigint, kind bigint, answered_at bigint, fresh_until bigint, stale_until bigint,
   erase_after bigint, pinned boolean, payload bytea);
 
-CREATE FUNCTION geonce.take_one(r geonce.take_request) RETURNS geonce.taken LANGUAGE plpgsql AS $$
+-- old: the slot's claim, locked.
+CREATE FUNCTION geonce.take_one(r geonce.take_request, old geonce.claim) RETURNS geonce.taken LANGUAGE plpgsql AS $$
 DECLARE
   o geonce.taken;
   e geonce.entry;
-  old geonce.claim := geonce.lock_slot(r.pool, r.key);
   c geonce.claim;
   lost geonce.ledger;
   was_prepared geonce.ledger;
@@ -112,6 +112,7 @@ CREATE FUNCTION geonce.take(pools bigint[], keys bytea[], intents uuid[], owners
 SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
   r geonce.take_request;
+  locked geonce.claim;
   o geonce.taken;
 BEGIN
   FOR r IN
@@ -120,8 +121,9 @@ BEGIN
                 queries, pre_images) WITH ORDINALITY AS u (a, b, c, d, e, f, g, h, i, j, k, l, m, o_, n)
     ORDER BY a, b, n
   LOOP
-    o := geonce.take_one(r);
-    IF o.verdict <> 0 THEN PERFORM geonce.unlock_slot(r.pool, r.key); END IF;
+    locked := geonce.lock_slot(r.pool, r.key);
+    o := geonce.take_one(r, locked);
+    IF locked.phase = 0 AND o.verdict <> 0 THEN PERFORM geonce.unlock_slot(r.pool, r.key); END IF;
     RETURN NEXT o;
   END LOOP;
 END $$;
@@ -134,10 +136,9 @@ CREATE TYPE geonce.advance_request AS (
 -- verdict: 0 send, 1 exhausted, 2 lost.
 CREATE TYPE geonce.advanced AS (n bigint, verdict bigint, step bigint);
 
-CREATE FUNCTION geonce.advance_one(r geonce.advance_request) RETURNS geonce.advanced LANGUAGE plpgsql AS $$
+CREATE FUNCTION geonce.advance_one(r geonce.advance_request, c geonce.claim) RETURNS geonce.advanced LANGUAGE plpgsql AS $$
 DECLARE
   o geonce.advanced;
-  c geonce.claim := geonce.lock_slot(r.pool, r.key);
   e geonce.entry;
   row_ geonce.ledger;
   was_prepared geonce.ledger;
@@ -201,6 +202,7 @@ CREATE FUNCTION geonce.advance(pools bigint[], keys bytea[], fences bigint[], ge
 SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
   r geonce.advance_request;
+  locked geonce.claim;
 BEGIN
   FOR r IN
     SELECT n, a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q, s, t, v
@@ -209,7 +211,8 @@ BEGIN
          WITH ORDINALITY AS u (a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q, s, t, v, n)
     ORDER BY a, b, n
   LOOP
-    RETURN NEXT geonce.advance_one(r);
-    PERFORM geonce.unlock_slot(r.pool, r.key);
+    locked := geonce.lock_slot(r.pool, r.key);
+    RETURN NEXT geonce.advance_one(r, locked);
+    IF locked.phase = 0 THEN PERFORM geonce.unlock_slot(r.pool, r.key); END IF;
   END LOOP;
 END $$;

@@ -11,10 +11,9 @@ CREATE TYPE geonce.committed AS (
   n bigint, is_stored boolean, is_held boolean, t bigint, fresh_until bigint, stale_until bigint, erase_after bigint);
 
 -- A call's end as the claim's holder tells it; intent NULL: `advance` has noted it already.
-CREATE FUNCTION geonce.commit_one(r geonce.commit_request) RETURNS geonce.committed LANGUAGE plpgsql AS $$
+CREATE FUNCTION geonce.commit_one(r geonce.commit_request, c geonce.claim) RETURNS geonce.committed LANGUAGE plpgsql AS $$
 DECLARE
   o geonce.committed;
-  c geonce.claim := geonce.lock_slot(r.pool, r.key);
   e geonce.entry;
   f geonce.entry;
   row_ geonce.ledger;
@@ -87,6 +86,7 @@ CREATE FUNCTION geonce.commit(pools bigint[], keys bytea[], building_keys bytea[
 RETURNS SETOF geonce.committed LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
   r geonce.commit_request;
+  locked geonce.claim;
 BEGIN
   FOR r IN
     SELECT n, a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q, s, t, v, w, x, y, z
@@ -96,8 +96,9 @@ BEGIN
          WITH ORDINALITY AS u (a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q, s, t, v, w, x, y, z, n)
     ORDER BY a, b, n
   LOOP
-    RETURN NEXT geonce.commit_one(r);
-    PERFORM geonce.unlock_slot(r.pool, r.key);
+    locked := geonce.lock_slot(r.pool, r.key);
+    RETURN NEXT geonce.commit_one(r, locked);
+    IF locked.phase = 0 THEN PERFORM geonce.unlock_slot(r.pool, r.key); END IF;
   END LOOP;
 END $$;
 
@@ -107,10 +108,9 @@ CREATE TYPE geonce.release_request AS (
 CREATE TYPE geonce.released AS (n bigint, is_held boolean, is_blocked boolean);
 
 -- event: 3 refused, 4 unknown, 5 void.
-CREATE FUNCTION geonce.release_one(r geonce.release_request) RETURNS geonce.released LANGUAGE plpgsql AS $$
+CREATE FUNCTION geonce.release_one(r geonce.release_request, c geonce.claim) RETURNS geonce.released LANGUAGE plpgsql AS $$
 DECLARE
   o geonce.released;
-  c geonce.claim := geonce.lock_slot(r.pool, r.key);
   row_ geonce.ledger;
   was_prepared geonce.ledger;
   t bigint := geonce.now();
@@ -158,6 +158,7 @@ CREATE FUNCTION geonce.release(events bigint[], pools bigint[], keys bytea[], fe
 SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
   r geonce.release_request;
+  locked geonce.claim;
 BEGIN
   FOR r IN
     SELECT n, a, b, c, d, e, f, g, h, i, j, k, l, m, o
@@ -166,7 +167,8 @@ BEGIN
          WITH ORDINALITY AS u (a, b, c, d, e, f, g, h, i, j, k, l, m, o, n)
     ORDER BY b, c, n
   LOOP
-    RETURN NEXT geonce.release_one(r);
-    PERFORM geonce.unlock_slot(r.pool, r.key);
+    locked := geonce.lock_slot(r.pool, r.key);
+    RETURN NEXT geonce.release_one(r, locked);
+    IF locked.phase = 0 THEN PERFORM geonce.unlock_slot(r.pool, r.key); END IF;
   END LOOP;
 END $$;
