@@ -58,11 +58,13 @@ def main():
     parser.add_argument("--distinct", type=int, default=0, help="default: all rows")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--folder", default=None)
+    parser.add_argument("--store", default=None, help="postgres://… of an empty database; default: a file")
     parser.add_argument("--no-peer", action="store_true")
     given = parser.parse_args()
     distinct = given.distinct or given.rows
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         store, source, target = (os.path.join(folder, n) for n in ("bench.db", "in.csv", "out.csv"))
+        store = given.store or store
         subprocess.run([f"{given.bin}/bench_fill_known", store, source, str(given.rows), str(distinct)], check=True)
         env = {**os.environ, "GEONCE_STORE": store, "HOME": folder, "XDG_CONFIG_HOME": folder}
         command = [f"{given.bin}/geonce", "batch", source, "-o", target, "--address", "address",

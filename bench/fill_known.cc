@@ -1,6 +1,7 @@
 // Makes the input of bench/batch.py: a CSV of `ROWS` rows over `DISTINCT` US addresses, and a store
 // that knows an answer for each.
-//   bench_fill_known STORE CSV ROWS DISTINCT
+//   bench_fill_known STORE CSV ROWS DISTINCT      STORE: a file, or postgres://… of an empty
+//   database
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -118,9 +119,15 @@ int main(int argc, char** argv) {
   }
   const auto rows = std::strtoull(argv[3], nullptr, 10);
   const auto distinct = std::strtoull(argv[4], nullptr, 10);
-  SqliteOptions options;
-  options.path = argv[1];
-  fill(*must(open_sqlite_store(options)), distinct);
+  if (const std::string store = argv[1]; store.starts_with("postgres://")) {
+    PostgresOptions options;
+    options.uri = store;
+    fill(*must(open_postgres_store(options)), distinct);
+  } else {
+    SqliteOptions options;
+    options.path = store;
+    fill(*must(open_sqlite_store(options)), distinct);
+  }
   std::FILE* csv = std::fopen(argv[2], "w");
   if (csv == nullptr) return 1;
   fmt::print(csv, "id,name,address,note\n");

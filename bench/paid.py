@@ -23,6 +23,8 @@ def main():
     parser.add_argument("bin")
     parser.add_argument("--rows", type=int, default=12_800)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--store", default=None, help="postgres://… of an empty database; default: a file")
+    parser.add_argument("--concurrency", type=int, default=64)
     given = parser.parse_args()
     os.environ.setdefault("GEONCE_BIN", f"{given.bin}/geonce")
     os.environ.setdefault("FAKEGEO_BIN", f"{given.bin}/fakegeo")
@@ -31,10 +33,10 @@ def main():
     rates = []
     for _ in range(given.runs):
         with tempfile.TemporaryDirectory() as folder, Fakegeo(folder, latency_ms=50) as provider:
-            geonce = Geonce(pathlib.Path(folder) / "geonce", provider.url)
+            geonce = Geonce(pathlib.Path(folder) / "geonce", provider.url, store=given.store)
             write_csv(geonce.directory / "in.csv", us_addresses(given.rows))
             done = geonce.run("batch", "in.csv", "-o", "out.csv", "--address", "address", "--default-country", "US",
-                              "--concurrency", 64, "--rate", 1_000_000)
+                              "--concurrency", given.concurrency, "--rate", 1_000_000)
             assert done.rc == 0, done.err
             bill = provider.bill()
             assert len(bill) == given.rows

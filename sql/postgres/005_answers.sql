@@ -75,6 +75,18 @@ BEGIN
   PERFORM geonce.pin(e);
 END $$;
 
+-- An answer that a program could not read is past its end, so that a new one may be bought.
+CREATE FUNCTION geonce.drop_damaged(pools bigint[], keys bytea[], gens bigint[]) RETURNS void LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+  r record;
+BEGIN
+  FOR r IN SELECT u.* FROM unnest(pools, keys, gens) AS u (pool, key, gen) ORDER BY 1, 2 LOOP
+    UPDATE geonce.entry x SET pinned = false, fresh_until = 0, stale_until = 0, erase_after = 0
+      WHERE x.pool = r.pool AND x.key = r.key AND x.gen = r.gen;
+  END LOOP;
+END $$;
+
 -- In the order given: of two old keys of one address the first moves. All slots are locked first, in their order. An
 -- empty pre-image and a NULL building key stay as they are.
 CREATE FUNCTION geonce.rekey(from_pools bigint[], from_keys bytea[], to_pools bigint[], to_keys bytea[],

@@ -1,5 +1,7 @@
 #include "store/postgres_purchase.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -43,6 +45,10 @@ Taken taken_from(const PgRows& rows, int row) {
   return taken;
 }
 
+bool is_damaged(const Taken& taken) {
+  return taken.verdict == Taken::Verdict::fresh && !taken.found;
+}
+
 static_assert(static_cast<int>(Taken::Verdict::send) == 0 &&
               static_cast<int>(Taken::Verdict::exhausted) == 5);
 static_assert(static_cast<int>(Advanced::Verdict::send) == 0 &&
@@ -50,9 +56,11 @@ static_assert(static_cast<int>(Advanced::Verdict::send) == 0 &&
 
 }  // namespace
 
-Result<std::vector<Taken>> take(PostgresWorkers& workers,
-                                std::span<const TakeRequest> requests,
-                                Deadline deadline) {
+namespace {
+
+Result<std::vector<Taken>> take_once(PostgresWorkers& workers,
+                                     std::span<const TakeRequest> requests,
+                                     Deadline deadline) {
   PgLists lists{bigint,
                 bytea,
                 uuid,
@@ -93,6 +101,38 @@ Result<std::vector<Taken>> take(PostgresWorkers& workers,
   taken.reserve(requests.size());
   for (std::size_t i = 0; i < requests.size(); ++i)
     taken.push_back(taken_from(slice->rows(), slice->row_of(i)));
+  return taken;
+}
+
+/// The server takes an answer for fresh that cannot be read here: it has to be told so.
+Result<void> drop_damaged(PostgresWorkers& workers,
+                          std::span<const TakeRequest> requests,
+                          std::span<const Taken> taken,
+                          Deadline deadline) {
+  PgLists lists{bigint, bytea, bigint};
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    if (is_damaged(taken[i]))
+      lists.row(requests[i].slot.pool, bytes_of(requests[i].slot.key), taken[i].gen);
+  auto done = workers.query("SELECT geonce.drop_damaged($1, $2, $3)", lists.params(), deadline);
+  if (!done) return fail(done.error());
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Taken>> take(PostgresWorkers& workers,
+                                std::span<const TakeRequest> requests,
+                                Deadline deadline) {
+  auto taken = take_once(workers, requests, deadline);
+  if (!taken || std::none_of(taken->begin(), taken->end(), is_damaged)) return taken;
+  if (auto done = drop_damaged(workers, requests, *taken, deadline); !done)
+    return fail(done.error());
+  // A take that is repeated with its intents is the same take.
+  taken = take_once(workers, requests, deadline);
+  if (taken && std::any_of(taken->begin(), taken->end(), is_damaged))
+    return fail(ErrorCode::store_corrupt,
+                "the store has an answer that cannot be read, written a moment ago; are there "
+                "programs of a newer version?");
   return taken;
 }
 

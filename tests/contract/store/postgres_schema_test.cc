@@ -16,9 +16,9 @@ namespace {
 using testing::HasSubstr;
 using testing::SizeIs;
 
-class Postgres : public testing::Test {
+class PostgresSchemas : public testing::Test {
  protected:
-  ~Postgres() override { server_.drop_database(database_); }
+  ~PostgresSchemas() override { server_.drop_database(database_); }
 
   [[nodiscard]] PostgresOptions options(const std::string& role = "postgres") const {
     PostgresOptions options;
@@ -42,7 +42,7 @@ class Postgres : public testing::Test {
   const std::string database_ = server_.make_database();
 };
 
-TEST_F(Postgres, a_store_is_made_once_and_brought_up_by_whoever_comes_first) {
+TEST_F(PostgresSchemas, a_store_is_made_once_and_brought_up_by_whoever_comes_first) {
   std::vector<ChildProcess> children;
   for (int i = 0; i < 4; ++i)
     children.emplace_back([&] { EXPECT_TRUE(migrate_postgres_store(options())); });
@@ -51,13 +51,13 @@ TEST_F(Postgres, a_store_is_made_once_and_brought_up_by_whoever_comes_first) {
   EXPECT_EQ(complaint(options()), "");
 }
 
-TEST_F(Postgres, where_there_is_no_store_and_none_is_to_be_made_this_is_said) {
+TEST_F(PostgresSchemas, where_there_is_no_store_and_none_is_to_be_made_this_is_said) {
   auto how = options();
   how.create = false;
   EXPECT_THAT(complaint(how), HasSubstr("not_found: there is no store"));
 }
 
-TEST_F(Postgres, a_schema_of_a_newer_program_is_refused_unless_this_one_can_live_with_it) {
+TEST_F(PostgresSchemas, a_schema_of_a_newer_program_is_refused_unless_this_one_can_live_with_it) {
   ASSERT_TRUE(migrate_postgres_store(options()));
   const auto newest = postgres_steps().back().number;
   const auto add = [&](int number, int needs) {
@@ -76,13 +76,13 @@ TEST_F(Postgres, a_schema_of_a_newer_program_is_refused_unless_this_one_can_live
   EXPECT_EQ(migrated.error().code, ErrorCode::store_newer);
 }
 
-TEST_F(Postgres, a_schema_made_of_other_steps_of_the_same_number_is_refused) {
+TEST_F(PostgresSchemas, a_schema_made_of_other_steps_of_the_same_number_is_refused) {
   ASSERT_TRUE(migrate_postgres_store(options()));
   run("UPDATE geonce.schema_step SET checksum = 'x' WHERE number = 2");
   EXPECT_THAT(complaint(options()), HasSubstr("store_newer: "));
 }
 
-TEST_F(Postgres, an_older_schema_is_left_alone_until_somebody_migrates_it) {
+TEST_F(PostgresSchemas, an_older_schema_is_left_alone_until_somebody_migrates_it) {
   run("CREATE SCHEMA geonce; CREATE TABLE geonce.schema_step (number bigint PRIMARY KEY, needs "
       "bigint NOT NULL, name text NOT NULL, checksum text NOT NULL, applied_at timestamptz DEFAULT "
       "now())");
@@ -91,14 +91,14 @@ TEST_F(Postgres, an_older_schema_is_left_alone_until_somebody_migrates_it) {
   EXPECT_EQ(complaint(options()), "");
 }
 
-TEST_F(Postgres, a_migration_that_fails_leaves_nothing_behind) {
+TEST_F(PostgresSchemas, a_migration_that_fails_leaves_nothing_behind) {
   run("CREATE SCHEMA geonce; CREATE TABLE geonce.chunk (x int)");
   ASSERT_FALSE(migrate_postgres_store(options()));
   run("DROP TABLE geonce.chunk");
   EXPECT_EQ(migrate(options()), postgres_steps().size());
 }
 
-TEST_F(Postgres, a_database_that_is_not_in_utf8_is_refused) {
+TEST_F(PostgresSchemas, a_database_that_is_not_in_utf8_is_refused) {
   run(fmt::format("CREATE DATABASE {}_latin TEMPLATE template0 ENCODING 'LATIN1'", database_));
   PostgresOptions how;
   how.uri = server_.uri(database_ + "_latin");
@@ -106,7 +106,8 @@ TEST_F(Postgres, a_database_that_is_not_in_utf8_is_refused) {
   server_.drop_database(database_ + "_latin");
 }
 
-TEST_F(Postgres, the_role_of_the_program_can_buy_and_can_neither_migrate_nor_touch_the_ledger) {
+TEST_F(PostgresSchemas,
+       the_role_of_the_program_can_buy_and_can_neither_migrate_nor_touch_the_ledger) {
   std::ifstream script(GEONCE_SOURCE_DIR "/sql/roles/postgres.sql");
   std::stringstream sql;
   sql << script.rdbuf();
@@ -166,7 +167,7 @@ TEST_F(Postgres, the_role_of_the_program_can_buy_and_can_neither_migrate_nor_tou
 
 // --- the months of the ledger --------------------------------------------------------------------
 
-TEST_F(Postgres, a_purchase_without_a_month_of_its_own_still_has_its_row) {
+TEST_F(PostgresSchemas, a_purchase_without_a_month_of_its_own_still_has_its_row) {
   ASSERT_TRUE(migrate_postgres_store(options()));
   const auto store = *open_postgres_store(options());
   TakeRequest ask;
@@ -180,7 +181,7 @@ TEST_F(Postgres, a_purchase_without_a_month_of_its_own_still_has_its_row) {
   EXPECT_THAT(*store->ledger(filter, Deadline::never()), SizeIs(1));
 }
 
-TEST_F(Postgres, a_sweep_makes_the_months_to_come) {
+TEST_F(PostgresSchemas, a_sweep_makes_the_months_to_come) {
   ASSERT_TRUE(migrate_postgres_store(options()));
   const auto store = *open_postgres_store(options());
   const auto months = [&] {
