@@ -1,6 +1,7 @@
 """One Postgres database as the store of several machines: folders, homes and spools of their own."""
 
 import json
+import subprocess
 
 import pytest
 from geonce_fixtures import (
@@ -166,3 +167,77 @@ def test_the_commands_work_on_it(tmp_path, provider, server):
     assert "postgres 15" in doctor.out, doctor.out + doctor.err
     assert "MiB free for the spool" in doctor.out
     assert server.sql("SELECT count(*) FROM geonce.ledger") == ["2"]
+
+
+def test_the_wire_is_encrypted_and_the_server_has_to_prove_who_it_is(tmp_path, provider):
+    names = ("ca", "server", "stranger")
+    for name in names:
+        make_certificate(tmp_path, name, signed_by="ca" if name == "server" else None)
+    hba = "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n"
+    with Postgres(hba=hba, settings=("ssl=on",), files=(tmp_path / "server.crt", tmp_path / "server.key")) as server:
+        server.sql("CREATE ROLE app LOGIN PASSWORD 'geheim'; CREATE DATABASE geonce OWNER app")
+        password = tmp_path / "password"
+        password.write_text("geheim\n")
+
+        def machine(name, host, root, secret=password):
+            store = (
+                f"postgres://app@{host}:{server.port}/geonce?sslmode=verify-full"
+                f"&sslrootcert={tmp_path / root}.crt"
+            )
+            extra = f'\n[postgres]\npassword_file = "{secret}"\n'
+            return Geonce(tmp_path / name, provider.url, store=store, extra=extra)
+
+        good = machine("good", "localhost", "ca").run("migrate")
+        assert good.rc == 0, good.err
+        assert server.sql("SELECT count(*) FROM geonce.ledger", "geonce") == ["0"]
+        for name, host, root in (("other-name", "127.0.0.1", "ca"), ("other-ca", "localhost", "stranger")):
+            refused = machine(name, host, root).run("ledger", "summary")
+            assert refused.rc == 1, refused
+            assert "cannot be reached" in refused.err and "certificate" in refused.err, refused.err
+        wrong = tmp_path / "wrong"
+        wrong.write_text("falsch\n")
+        refused = machine("wrong-password", "localhost", "ca", wrong).run("ledger", "summary")
+        assert refused.rc == 1
+        assert "password authentication failed" in refused.err
+        assert "falsch" not in refused.err
+        plain = Geonce(
+            tmp_path / "plain", provider.url,
+            store=f"postgres://app@127.0.0.1:{server.port}/geonce?sslmode=disable",
+        ).run("ledger", "summary")  # fmt: skip
+        assert plain.rc == 1
+        assert "no encryption" in plain.err
+
+
+def make_certificate(folder, name, signed_by=None):
+    """`name.key` and `name.crt` for localhost, by itself or by another."""
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+               "-days", "2", "-subj", f"/CN={'localhost' if signed_by else name}",
+               "-keyout", f"{name}.key", "-out", f"{name}.crt"]  # fmt: skip
+    if signed_by:
+        command += ["-CA", f"{signed_by}.crt", "-CAkey", f"{signed_by}.key",
+                    "-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=critical,CA:false"]  # fmt: skip
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+def test_a_failover_to_the_standby_in_mid_batch_costs_no_answer(tmp_path, provider):
+    """Both hosts are in the address; what the primary acknowledged the standby has."""
+    provider.script({"latency_ms": [1, 20]})
+    count = 3_000
+    with Postgres(settings=("synchronous_standby_names=*", "synchronous_commit=local")) as primary:
+        with primary.standby() as standby:
+            primary.sql("ALTER SYSTEM SET synchronous_commit = 'on'; SELECT pg_reload_conf()")
+            store = f"postgres://postgres@127.0.0.1:{standby.port},127.0.0.1:{primary.port}/postgres"
+            both = machines(tmp_path, provider, store)
+            source = write_csv(tmp_path / "in.csv", us_addresses(count))
+            runs = [machine.start(*batch(source, tmp_path / f"{n}.out")) for n, machine in enumerate(both)]
+            provider.wait(requests=count // 2)
+            primary.crash()
+            standby.promote()
+            for n, run in enumerate(runs):
+                finish(run)
+                check_output(source, tmp_path / f"{n}.out")
+            sums = check_the_ledger_against_the_bill(both[0], provider)
+            bill = provider.calls()
+    assert len(bill) == count
+    assert sum(bill.values()) - count <= sums.unknown
+    print(f"{sum(bill.values())} calls for {count} addresses, {sums}")

@@ -92,10 +92,18 @@ class _Server:
 class Postgres(_Server):
     """`with Postgres() as server: geonce = Geonce(…, store=server.uri())`"""
 
-    def __init__(self, settings=(), hba=None):
+    def __init__(self, settings=(), hba=None, files=(), copy_of=None):
         super().__init__()
         self.data = self.folder / "data"
         self.settings = tuple(settings)
+        if copy_of is not None:
+            copied = self._spawn(
+                _binary("pg_basebackup"), "-D", self.data, "-R", "-c", "fast", "-h", copy_of.folder,
+                "-p", copy_of.port, "-U", "postgres",
+            )  # fmt: skip
+            if copied.wait() != 0:
+                raise RuntimeError(self.log())
+            return
         made = self._spawn(
             _binary("initdb"), "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
             "--locale=C", "--no-sync", "--wal-segsize=1",
@@ -104,6 +112,11 @@ class Postgres(_Server):
             raise RuntimeError((self.folder / "log").read_text(errors="replace"))
         if hba is not None:
             (self.data / "pg_hba.conf").write_text(hba)
+        for file in files:  # into its data folder, readable by it alone
+            copy = self.data / file.name
+            shutil.copy(file, copy)
+            copy.chmod(0o600)
+            self._own(copy)
 
     def __enter__(self):
         self.start()
@@ -127,6 +140,13 @@ class Postgres(_Server):
     def crash(self):
         """As `kill -9` of the whole server: it recovers from its log when it starts."""
         self._end(signal.SIGQUIT)
+
+    def standby(self):
+        """A copy that follows, and takes writes once it is promoted."""
+        return Postgres(copy_of=self)
+
+    def promote(self):
+        self.sql("ALTER SYSTEM RESET ALL; SELECT pg_promote(true, 60)")
 
     def uri(self, database="postgres", user="postgres", options=""):
         return f"postgres://{user}@127.0.0.1:{self.port}/{database}{options}"
