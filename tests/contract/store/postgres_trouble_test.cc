@@ -67,7 +67,8 @@ TEST_F(PostgresTrouble, a_take_whose_end_nobody_saw_is_the_same_take_when_it_is_
   // Somebody sits on the slot, so the statement waits in the server beyond our deadline.
   run(*other,
       "BEGIN; SELECT geonce.lock_slot(1, decode('" +
-          to_hex({reinterpret_cast<const char*>(request.slot.key.bytes.data()), 32}) + "', 'hex'))");
+          to_hex({reinterpret_cast<const char*>(request.slot.key.bytes.data()), 32}) +
+          "', 'hex'))");
   const auto late = store->take({&request, 1}, Deadline::in(100ms, system_clock()));
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, ErrorCode::deadline_exceeded);
@@ -79,8 +80,8 @@ TEST_F(PostgresTrouble, a_take_whose_end_nobody_saw_is_the_same_take_when_it_is_
   const auto sums = store->ledger_sums({}, Deadline::never());
   ASSERT_EQ(sums->size(), 1U);
   EXPECT_EQ(sums->front().prepared, 1);
-  const auto committed = store->commit(std::vector{answer_to(request, again->front())},
-                                       Deadline::never());
+  const auto committed =
+      store->commit(std::vector{answer_to(request, again->front())}, Deadline::never());
   EXPECT_TRUE(committed->front().stored && committed->front().held);
 }
 
@@ -97,11 +98,12 @@ TEST_F(PostgresTrouble, one_who_waits_for_a_slot_does_not_hold_up_those_who_want
   const auto control = connect();
   const auto waits = [&] {
     return control
-               ->query("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
-                       "datname = current_database()",
-                       {},
-                       Deadline::never(),
-                       system_clock())
+               ->query(
+                   "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
+                   "datname = current_database()",
+                   {},
+                   Deadline::never(),
+                   system_clock())
                ->integer(0, 0) > 0;
   };
   while (!waits()) {
@@ -169,7 +171,8 @@ TEST_F(PostgresTrouble, points_are_not_loaded_twice_after_a_doubt) {
   PlaceRow place;
   place.at = {60, 11};
   place.keys = {slot(1).key};
-  const auto late = store->load_places("own", false, {&place, 1}, Deadline::in(100ms, system_clock()));
+  const auto late =
+      store->load_places("own", false, {&place, 1}, Deadline::in(100ms, system_clock()));
   ASSERT_FALSE(late);
   EXPECT_THAT(late.error().message, HasSubstr("not known"));
   run(*other, "ROLLBACK");
