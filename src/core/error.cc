@@ -40,6 +40,7 @@ constexpr std::array kRows{
     ErrorRow{cache_only_miss, "cache_only_miss", 504, 6, true},
     ErrorRow{deadline_exceeded, "deadline_exceeded", 504, 3, true},
     ErrorRow{interrupted, "interrupted", 503, 130, true},
+    ErrorRow{reader_unavailable, "reader_unavailable", 503, 1, true},
     ErrorRow{internal, "internal", 500, 1, false},
 };
 static_assert(kRows.size() == static_cast<std::size_t>(internal) + 1);

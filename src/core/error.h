@@ -36,7 +36,8 @@ enum class ErrorCode : std::uint8_t {
   no_provider,           // no provider may be asked for this address
   cache_only_miss,       // the caller forbade paying and nothing is remembered
   deadline_exceeded,
-  interrupted,  // the process is stopping
+  interrupted,         // the process is stopping
+  reader_unavailable,  // the second reader of unparsed text did not read this one
   internal,
 };
 

@@ -19,6 +19,13 @@ constexpr std::array<Part, 9> kParts{{{"extra", &Canonical::extra},
                                       {"postcode", &Canonical::postcode},
                                       {"options", &Canonical::options}}};
 
+const std::string kBuiltIn = "b: the built-in rules";
+
+/// What stands for it in the pre-image.
+std::string_view backend_of(const Canonical& canonical) {
+  return canonical.backend.empty() ? std::string_view("b") : std::string_view(canonical.backend);
+}
+
 std::string_view meaning(Mode mode) {
   switch (mode) {
     case Mode::parsed:
@@ -73,6 +80,7 @@ std::string explain(const QueryView& query, const Result<Canonical>& read, const
            country.is_known() ? fmt::format("{} ({})", country.code(), alpha3(country))
                               : std::string("none: say which, or write it at the end"));
   add_line(text, "mode", fmt::format("{}: {}", to_string(read->mode), meaning(read->mode)));
+  add_line(text, "backend", read->backend.empty() ? kBuiltIn : read->backend + ": libpostal");
   for (const auto& [name, member] : kParts)
     if (!((*read).*member).empty()) add_line(text, name, (*read).*member);
   for (const auto word : words(read->quality))
@@ -95,6 +103,7 @@ std::string explain_difference(const Canonical& a, const Canonical& b) {
   };
   add("country", a.country.code(), b.country.code());
   add("mode", to_string(a.mode), to_string(b.mode));
+  add("backend", backend_of(a), backend_of(b));
   for (const auto& [name, member] : kParts) add(name, a.*member, b.*member);
   return text;
 }
@@ -110,6 +119,7 @@ std::string explain_json(const Result<Canonical>& read, Normalizer& normalizer) 
   object["building_key"] = ring.text(ring.key(building_pre_image(*read)));
   object["canonical"] = normalizer.canonical_text(*read);
   object["mode"] = to_string(read->mode);
+  object["backend"] = backend_of(*read);
   object["country"] = read->country.is_known() ? boost::json::value(read->country.code()) : nullptr;
   boost::json::object fields;
   for (const auto& [name, member] : kParts)

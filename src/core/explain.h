@@ -14,8 +14,8 @@ std::string explain(const QueryView& query,
                     const KeyRing& ring = KeyRing::plain());
 
 /// The same as one JSON object without line breaks: `key`, `building_key`, `canonical` (a text with
-/// this key), `mode`, `country`, `fields` (those that are not empty), `quality`, `pre_image`; or
-/// `error` with `code` and `message`.
+/// this key), `mode`, `backend`, `country`, `fields` (those that are not empty), `quality`,
+/// `pre_image`; or `error` with `code` and `message`.
 std::string explain_json(const Result<Canonical>& read, Normalizer& normalizer);
 
 /// Why two addresses have two keys, or that they have one: what differs, side by side.

@@ -7,6 +7,7 @@
 #include "core/normalize_grammar.h"
 #include "core/normalize_north_america.h"
 #include "core/normalize_world.h"
+#include "core/second_reading.h"
 #include "core/spellings.h"
 
 namespace geonce {
@@ -93,7 +94,8 @@ void clear(Canonical& canonical) {
                       &canonical.unit,
                       &canonical.box,
                       &canonical.extra,
-                      &canonical.options})
+                      &canonical.options,
+                      &canonical.backend})
     field->clear();
 }
 
@@ -351,11 +353,21 @@ Result<void> Normalizer::State::run(const QueryView& query) {
   return read_language(query.language, out.options);
 }
 
-Normalizer::Normalizer(const KeyRing& ring) : ring_(&ring), state_(std::make_unique<State>()) {}
+Normalizer::Normalizer(const KeyRing& ring, SecondReader* second)
+    : ring_(&ring),
+      state_(std::make_unique<State>()),
+      second_(second == nullptr ? nullptr : std::make_unique<SecondReading>(*second)) {}
 Normalizer::~Normalizer() = default;
+
+/// A pre-image says already what read it, and fields say what they are.
+bool Normalizer::is_for_second(const QueryView& query) const {
+  return second_ != nullptr && state_->out.mode == Mode::unparsed && !query.is_structured() &&
+         !is_pre_image(query.text);
+}
 
 Result<Canonical> Normalizer::normalize(const QueryView& query) {
   if (auto done = state_->run(query); !done) return fail(done.error());
+  if (is_for_second(query)) return std::move(second_->read({&state_->out, 1}).front());
   return state_->out;
 }
 
@@ -368,14 +380,52 @@ std::string Normalizer::canonical_text(const Canonical& canonical) {
   return again && *again == canonical ? line : pre_image(canonical);
 }
 
+Keyed Normalizer::keyed(const Canonical& canonical) {
+  std::string& bytes = state_->bytes;
+  bytes.clear();
+  append_pre_image(canonical, bytes);
+  Keyed keyed{ring_->key(bytes), canonical.mode, canonical.quality, canonical.country, {}, {}};
+  if (ring_->has_former()) keyed.former = ring_->former(bytes);
+  return keyed;
+}
+
 Result<Keyed> Normalizer::key(const QueryView& query) {
   if (auto done = state_->run(query); !done) return fail(done.error());
-  const Canonical& canonical = state_->out;
-  state_->bytes.clear();
-  append_pre_image(canonical, state_->bytes);
-  Keyed keyed{ring_->key(state_->bytes), canonical.mode, canonical.quality, canonical.country, {}};
-  if (ring_->has_former()) keyed.former = ring_->former(state_->bytes);
-  return keyed;
+  if (!is_for_second(query)) return keyed(state_->out);
+  return std::move(second_keys({&state_->out, 1}).front());
+}
+
+std::optional<Result<Keyed>> Normalizer::key_or_wait(const QueryView& query) {
+  if (auto done = state_->run(query); !done) return fail(done.error());
+  if (!is_for_second(query)) return keyed(state_->out);
+  waiting_.push_back(state_->out);
+  return std::nullopt;
+}
+
+std::vector<Result<Keyed>> Normalizer::keys_of_waiting() {
+  const auto waiting = std::exchange(waiting_, {});
+  return waiting.empty() ? std::vector<Result<Keyed>>() : second_keys(waiting);
+}
+
+std::vector<Result<Keyed>> Normalizer::second_keys(std::span<const Canonical> unparsed) {
+  std::vector<Result<Keyed>> keys;
+  const auto read = second_->read(unparsed);
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    if (!read[i]) {
+      keys.emplace_back(fail(read[i].error()));
+      continue;
+    }
+    Keyed key = keyed(*read[i]);
+    if (!read[i]->backend.empty()) {
+      key.pre_image = state_->bytes;
+      // What was bought before there was a second reader stands under the key of the text.
+      const Keyed before = keyed(unparsed[i]);
+      key.former.push_back(before.key);
+      key.former.insert(key.former.end(), before.former.begin(), before.former.end());
+    }
+    keys.emplace_back(std::move(key));
+  }
+  return keys;
 }
 
 }  // namespace geonce

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +44,7 @@ struct Canonical {
   Country country;
   std::string admin, postcode, locality, road, house, unit, box, extra;
   std::string options;  // `language=fr`; empty when they are the defaults
+  std::string backend;  // what read it, `p:…`; empty: the built-in rules
   Quality quality = Quality::none;
   friend bool operator==(const Canonical&, const Canonical&) = default;
 };
@@ -66,14 +69,20 @@ struct Keyed {
   Mode mode = Mode::unparsed;
   Quality quality = Quality::none;
   Country country;
-  std::vector<Key> former;  // under older secrets, where the ring has some
+  std::vector<Key> former;  // under older secrets, and before a second reader read it
+  std::string pre_image;    // what the key is made of, where a second reader read it; else empty
 };
+
+class SecondReader;
+class SecondReading;
 
 /// Normalises addresses by docs/formats/key.md. Keeps its buffers: one per thread, not shared.
 class Normalizer {
  public:
-  /// ring   what keys are made with; outlives this
-  explicit Normalizer(const KeyRing& ring = KeyRing::plain());
+  /// ring     what keys are made with
+  /// second   asked for what the built-in rules leave in one piece; null: nobody is. Both outlive
+  ///          this
+  explicit Normalizer(const KeyRing& ring = KeyRing::plain(), SecondReader* second = nullptr);
   ~Normalizer();
   Normalizer(const Normalizer&) = delete;
   Normalizer& operator=(const Normalizer&) = delete;
@@ -82,6 +91,8 @@ class Normalizer {
   ///           unknown_country   a country field that names none
   ///           country_conflict  the text names another country than the hint
   ///           contradictory_fields
+  ///           reader_unavailable, interrupted  of the second reader: no key, so that the address
+  ///                             is not bought under two
   Result<Canonical> normalize(const QueryView& query);
   /// A text that has the key of `canonical`: its line, or where fields say what no line can, the
   /// pre-image, which reads as an address too.
@@ -89,11 +100,22 @@ class Normalizer {
   [[nodiscard]] const KeyRing& ring() const { return *ring_; }
   /// The same without building the strings: the hot path.
   Result<Keyed> key(const QueryView& query);
+  /// The same for many addresses, so that the second reader is asked for all of them at once.
+  /// nullopt: this one waits for it.
+  std::optional<Result<Keyed>> key_or_wait(const QueryView& query);
+  /// The keys of all that wait, in the order in which they came.
+  std::vector<Result<Keyed>> keys_of_waiting();
 
  private:
+  [[nodiscard]] bool is_for_second(const QueryView& query) const;
+  Keyed keyed(const Canonical& canonical);
+  std::vector<Result<Keyed>> second_keys(std::span<const Canonical> unparsed);
+
   struct State;
   const KeyRing* ring_;
   std::unique_ptr<State> state_;
+  std::unique_ptr<SecondReading> second_;
+  std::vector<Canonical> waiting_;
 };
 
 }  // namespace geonce

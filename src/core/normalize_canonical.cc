@@ -10,11 +10,9 @@ namespace geonce {
 namespace {
 
 constexpr char kSeparator = '\x1F';  // cannot occur in a field: control characters became spaces
-// Product, version of the form, and the built-in rules as what made it.
-constexpr std::string_view kHead =
-    "geonce\x1Fn1\x1F"
-    "b";
-constexpr std::size_t kParts = 13;  // without options
+constexpr std::string_view kHead = "geonce\x1Fn1\x1F";  // product, version of the form
+constexpr std::string_view kBuiltIn = "b";              // the rules of the form read it
+constexpr std::size_t kParts = 13;                      // without options
 
 using Field = std::string Canonical::*;
 constexpr std::array<Field, 8> kFields{&Canonical::admin,
@@ -50,6 +48,13 @@ std::string spelt_box(std::string_view box) {
   if (box == "gd") return "general delivery";
   std::string text = with_spaces(box, ':');
   return text.starts_with("pobox ") ? "po box " + text.substr(6) : text;
+}
+
+/// `b`, or `p:` and 16 hex digits.
+bool is_backend(std::string_view text) {
+  if (text == kBuiltIn) return true;
+  return text.size() == 18 && text.starts_with("p:") &&
+         text.find_first_not_of("0123456789abcdef", 2) == std::string_view::npos;
 }
 
 }  // namespace
@@ -94,7 +99,9 @@ Quality quality_of(const Canonical& canonical) {
 
 void append_pre_image(const Canonical& canonical, std::string& bytes) {
   // One growth and plain copies: this runs for every row of a file.
-  std::size_t size = kHead.size() + 5;
+  const std::string_view backend =
+      canonical.backend.empty() ? kBuiltIn : std::string_view(canonical.backend);
+  std::size_t size = kHead.size() + backend.size() + 5;
   for (const Field field : kFields) size += 1 + (canonical.*field).size();
   if (!canonical.options.empty()) size += 1 + canonical.options.size();
   const std::size_t begin = bytes.size();
@@ -106,6 +113,7 @@ void append_pre_image(const Canonical& canonical, std::string& bytes) {
     put(text);
   };
   put(kHead);
+  put(backend);
   *at++ = kSeparator;
   *at++ = static_cast<char>(canonical.mode);
   *at++ = kSeparator;
@@ -123,11 +131,12 @@ std::string pre_image(const Canonical& canonical) {
 Result<Canonical> parse_pre_image(std::string_view bytes) {
   const auto parts = split(bytes, kSeparator);
   const bool complete = (parts.size() == kParts || parts.size() == kParts + 1) &&
-                        bytes.starts_with(kHead) && parts[2].size() == 1 && parts[3].size() == 1 &&
+                        bytes.starts_with(kHead) && is_backend(parts[2]) && parts[3].size() == 1 &&
                         std::string_view("priu").find(parts[3]) != std::string_view::npos &&
                         parts[4].size() == 2 && (parts.size() == kParts || !parts.back().empty());
   if (!complete) return fail(ErrorCode::invalid_address, "not a pre-image of version n1");
   Canonical canonical;
+  if (parts[2] != kBuiltIn) canonical.backend = parts[2];
   canonical.mode = static_cast<Mode>(parts[3][0]);
   canonical.country = Country(upper(parts[4][0]), upper(parts[4][1]));
   for (std::size_t i = 0; i < kFields.size(); ++i) canonical.*kFields[i] = parts[5 + i];

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/scripted_reader.h"
+
 namespace geonce {
 namespace {
 
@@ -22,6 +24,7 @@ TEST(Explain, says_what_was_taken_for_what) {
   Normalizer normalizer;
   const auto query = us("9 Maple Row, Apt 4B, Erie, PA 16501");
   const auto text = explain(query, normalizer.normalize(query));
+  EXPECT_THAT(text, HasSubstr("backend    b: the built-in rules\n"));
   EXPECT_THAT(text, HasSubstr("house      9\n"));
   EXPECT_THAT(text, HasSubstr("road       maple row\n"));
   EXPECT_THAT(text, HasSubstr("unit       apt:4b\n"));
@@ -58,6 +61,25 @@ TEST(Explain, tells_two_addresses_apart) {
   EXPECT_EQ(explain_difference(*a, *a), "one key for both\n");
 }
 
+TEST(Explain, says_who_read_the_address) {
+  ScriptedReader reader;
+  reader.answers["12 main st west chester"] = {
+      {"house_number", "12"}, {"road", "main st"}, {"city", "west chester"}};
+  Normalizer normalizer(KeyRing::plain(), &reader);
+  const auto query = us("12 Main St West Chester");
+  const auto read = normalizer.normalize(query);
+  EXPECT_THAT(explain(query, read), HasSubstr("backend    p:0123456789abcdef: libpostal\n"));
+  EXPECT_THAT(explain_json(read, normalizer), HasSubstr(R"("backend":"p:0123456789abcdef")"));
+  QueryView fields = us("");
+  fields.house_number = "12";
+  fields.road = "Main St";
+  fields.city = "West Chester";
+  EXPECT_EQ(explain_difference(*read, *normalizer.normalize(fields)),
+            "two keys, because these differ:\nbackend    p:0123456789abcdef  ≠  b\n");
+  reader.is_down = true;
+  EXPECT_THAT(explain(query, normalizer.normalize(query)), HasSubstr("reader_unavailable"));
+}
+
 TEST(Explain, canonical_text_has_the_key_even_where_a_line_could_not) {
   Normalizer normalizer;
   QueryView query;
@@ -77,7 +99,7 @@ TEST(Explain, json_holds_the_fields_that_are_there) {
   Normalizer normalizer;
   const auto json =
       explain_json(normalizer.normalize(us("PO Box 311, Minot, ND 58701")), normalizer);
-  EXPECT_THAT(json, HasSubstr(R"("mode":"parsed","country":"US")"));
+  EXPECT_THAT(json, HasSubstr(R"("mode":"parsed","backend":"b","country":"US")"));
   EXPECT_THAT(
       json,
       HasSubstr(
