@@ -157,6 +157,10 @@ class Loader {
                  "say in `terms.reason` which contract allows to keep answers that long");
     }
     check_redis(config.redis);
+    if (config.normalize.backend == "libpostal" && config.normalize.data.empty())
+      complain("normalize.backend",
+               "say in `normalize.data` where libpostal's data is, the folder that holds "
+               "address_parser");
     if (config.life.no_match_first > config.life.no_match_most)
       complain("life.no_match_first", "must not be longer than life.no_match_most");
     if (config.chain.standard.empty()) complain("chain.default", "names no provider");
@@ -165,7 +169,9 @@ class Loader {
         complain(fmt::format("chain.countries.{}", country.code()), "names no provider");
     for (const auto& [path, span] :
          {std::pair{"resolver.send_window", config.resolver.send_window},
-          std::pair{"resolver.total_deadline", config.resolver.total_deadline}})
+          std::pair{"resolver.total_deadline", config.resolver.total_deadline},
+          std::pair{"normalize.timeout", config.normalize.timeout},
+          std::pair{"normalize.start_timeout", config.normalize.start_timeout}})
       if (span.count() == 0) complain(path, "must be longer than nothing");
     check_store(config);
   }

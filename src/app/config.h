@@ -30,6 +30,15 @@ struct PostgresConfig {
   std::int64_t connections = 4;
 };
 
+/// `[normalize]`: who reads addresses that the built-in rules leave in one piece.
+struct NormalizeConfig {
+  std::string backend = "builtin";                   // nobody; or libpostal
+  std::string library = "libpostal.so.1";            // as dlopen(3) takes it
+  std::filesystem::path data;                        // the folder of libpostal's data
+  std::chrono::milliseconds timeout{2'000};          // of one address
+  std::chrono::milliseconds start_timeout{120'000};  // of reading the model
+};
+
 /// `[memory]`
 struct MemoryConfig {
   std::int64_t max_mib = 32;
@@ -122,6 +131,7 @@ struct Config {
   std::filesystem::path specs;  // a folder of own provider files; empty: none
   KeyConfig key;
   PostgresConfig postgres;
+  NormalizeConfig normalize;
   MemoryConfig memory;
   RedisConfig redis;
   ChainConfig chain;

@@ -63,6 +63,25 @@ const std::vector<ConfigRow>& config_rows() {
        .least = 1,
        .most = 64},
 
+      {.path = "normalize.backend",
+       .at = GEONCE_AT(normalize.backend),
+       .doc = "What reads addresses that the built-in rules leave in one piece: nothing, or "
+              "libpostal, whose keys are other keys.",
+       .words = {"builtin", "libpostal"}},
+      {.path = "normalize.library",
+       .at = GEONCE_AT(normalize.library),
+       .doc = "libpostal: a name that the loader of libraries knows, or an absolute path."},
+      {.path = "normalize.data",
+       .at = GEONCE_AT(normalize.data),
+       .doc = "libpostal: the folder that holds `address_expansions`, `address_parser`, `numex` "
+              "and `transliteration`. Required with it."},
+      {.path = "normalize.timeout",
+       .at = GEONCE_AT(normalize.timeout),
+       .doc = "libpostal: of one address. Beyond it the address is in error."},
+      {.path = "normalize.start_timeout",
+       .at = GEONCE_AT(normalize.start_timeout),
+       .doc = "libpostal: of reading its model, at the first address that needs it."},
+
       {.path = "memory.max_mib",
        .at = GEONCE_AT(memory.max_mib),
        .doc = "Size of the cache in this process, all overhead counted.",

@@ -26,14 +26,15 @@ Head head_of(const Key& key) {
 
 class Reader {
  public:
-  explicit Reader(const KeyRing& ring) : ring_(ring), normalizer_(ring) {}
+  Reader(const KeyRing& ring, SecondReader* second) : ring_(ring), normalizer_(ring, second) {}
 
-  /// Under which key the spelling of this entry stands now; nullopt: under none.
-  std::optional<Rekey> read(const EntryRow& entry) {
+  /// Under which key the spelling of this entry stands now.
+  /// errors    those of Normalizer::normalize: it has no key, or was not read
+  Result<Rekey> read(const EntryRow& entry) {
     const auto query = query_from_json(entry.query_json);
-    if (!query) return std::nullopt;
+    if (!query) return fail(query.error());
     const auto canonical = normalizer_.normalize(query->view());
-    if (!canonical) return std::nullopt;
+    if (!canonical) return fail(canonical.error());
     Rekey rekey{entry.slot, {entry.slot.pool, {}}, pre_image(*canonical), {}};
     rekey.to.key = ring_.key(rekey.pre_image);
     rekey.building_key = ring_.key(building_pre_image(*canonical));
@@ -44,6 +45,10 @@ class Reader {
   const KeyRing& ring_;
   Normalizer normalizer_;
 };
+
+void count_unread(const Error& error, RekeyReport& report) {
+  ++(error.code == ErrorCode::reader_unavailable ? report.unread : report.unreadable);
+}
 
 /// Every entry that has an answer, in slot order.
 Result<void> each_entry(Store& store,
@@ -63,16 +68,19 @@ Result<void> each_entry(Store& store,
 
 }  // namespace
 
-Result<RekeyReport> plan_rekey(Store& store, const KeyRing& ring, Deadline deadline) {
+Result<RekeyReport> plan_rekey(Store& store,
+                               const KeyRing& ring,
+                               SecondReader* second,
+                               Deadline deadline) {
   RekeyReport report;
-  Reader reader(ring);
+  Reader reader(ring, second);
   std::vector<Head> heads;
   auto done = each_entry(store, deadline, [&](std::span<const EntryRow> page) -> Result<void> {
     for (const EntryRow& entry : page) {
       ++report.entries;
       const auto rekey = reader.read(entry);
       if (!rekey) {
-        ++report.unreadable;
+        count_unread(rekey.error(), report);
         heads.push_back(head_of(entry.slot.key));
         continue;
       }
@@ -107,15 +115,18 @@ Result<RekeyReport> plan_rekey(Store& store, const KeyRing& ring, Deadline deadl
   return report;
 }
 
-Result<RekeyReport> rekey_entries(Store& store, const KeyRing& ring, Deadline deadline) {
+Result<RekeyReport> rekey_entries(Store& store,
+                                  const KeyRing& ring,
+                                  SecondReader* second,
+                                  Deadline deadline) {
   RekeyReport report;
-  Reader reader(ring);
+  Reader reader(ring, second);
   auto done = each_entry(store, deadline, [&](std::span<const EntryRow> page) -> Result<void> {
     std::vector<Rekey> rekeys;
     for (const EntryRow& entry : page) {
       auto rekey = reader.read(entry);
       if (!rekey)
-        ++report.unreadable;
+        count_unread(rekey.error(), report);
       else if (rekey->to != rekey->from)
         rekeys.push_back(std::move(*rekey));
     }

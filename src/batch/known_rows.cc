@@ -8,7 +8,8 @@ namespace {
 std::size_t bytes_of(const KnownRow& row) {
   constexpr std::size_t kOverhead = 48;  // of two blocks in the heap
   constexpr std::size_t kAnswer = sizeof(Answer) + 256;
-  return sizeof row + kOverhead + row.bytes.capacity() + (row.answer ? kAnswer : 0);
+  return sizeof row + kOverhead + row.bytes.capacity() + row.keyed.pre_image.capacity() +
+         (row.answer ? kAnswer : 0);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <unordered_map>
 
 namespace geonce {
 namespace {
@@ -38,35 +39,51 @@ bool take_text(std::string_view& in, std::string_view& text) {
   return true;
 }
 
-bool take_one(std::string_view& in, Asked& asked) {
-  char tag = 0;
-  if (!take(in, tag)) return false;
-  if (tag == kOpen) return true;
-  std::string_view text;
+/// What the batch kept of one address.
+struct Kept {
+  bool is_open = false;  // nothing
   Resolved resolved;
+  UtcMs erase_at = 0;
+};
+
+std::optional<Kept> take_one(std::string_view& in) {
+  Kept kept;
+  char tag = 0;
+  if (!take(in, tag)) return std::nullopt;
+  if (tag == kOpen) {
+    kept.is_open = true;
+    return kept;
+  }
+  std::string_view text;
+  Resolved& resolved = kept.resolved;
   if (tag == kError) {
     std::uint8_t code = 0;
     if (!take(in, code) || code > static_cast<std::uint8_t>(ErrorCode::internal) ||
         !take_text(in, text))
-      return false;
+      return std::nullopt;
     resolved.error = Error{static_cast<ErrorCode>(code), std::string(text), {}, {}, {}};
-  } else {
-    std::uint8_t source = 0;
-    std::int32_t calls = 0;
-    if (!take(in, source) || source >= 8 || !take(in, resolved.answered_at) ||
-        !take(in, resolved.expires_at) || !take(in, asked.erase_at) ||
-        !take(in, resolved.cost.micro_usd) || !take(in, calls) || !take_text(in, text))
-      return false;
-    resolved.source = static_cast<AnswerSource>(source);
-    resolved.calls = calls;
-    auto answer = decode_answer(text);
-    if (!answer) return false;
-    resolved.answer = std::make_shared<const Answer>(std::move(*answer));
+    return kept;
   }
-  asked.resolved = std::move(resolved);
+  std::uint8_t source = 0;
+  std::int32_t calls = 0;
+  if (!take(in, source) || source >= 8 || !take(in, resolved.answered_at) ||
+      !take(in, resolved.expires_at) || !take(in, kept.erase_at) ||
+      !take(in, resolved.cost.micro_usd) || !take(in, calls) || !take_text(in, text))
+    return std::nullopt;
+  resolved.source = static_cast<AnswerSource>(source);
+  resolved.calls = calls;
+  auto answer = decode_answer(text);
+  if (!answer) return std::nullopt;
+  resolved.answer = std::make_shared<const Answer>(std::move(*answer));
+  return kept;
+}
+
+void give(Kept kept, Asked& asked) {
+  if (kept.is_open) return;
+  asked.resolved = std::move(kept.resolved);
+  asked.erase_at = kept.erase_at;
   asked.known.reset();
   asked.is_final = asked.is_replayed = true;
-  return true;
 }
 
 }  // namespace
@@ -110,18 +127,38 @@ std::string encode_chunk(const RowWork& work) {
 void decode_chunk(std::string_view bytes, RowWork& work) {
   char codec = 0;
   std::uint32_t count = 0;
-  if (!take(bytes, codec) || codec != kCodec || !take(bytes, count) || count != work.asked.size())
-    return;
-  for (Asked& asked : work.asked) {
+  if (!take(bytes, codec) || codec != kCodec || !take(bytes, count)) return;
+  // Most often the addresses are the same and in the same order. They are not where keys have
+  // changed, or where an address could not be read in one of the two runs.
+  std::unordered_map<Slot, std::size_t, SlotHash> place_of;
+  for (std::size_t i = 0; i < count; ++i) {
     Key key;
-    if (!take(bytes, key.bytes) || key != asked.slot.key || !take_one(bytes, asked)) return;
+    if (!take(bytes, key.bytes)) return;
+    auto kept = take_one(bytes);
+    if (!kept) return;
+    if (i < work.asked.size() && work.asked[i].slot.key == key) {
+      give(std::move(*kept), work.asked[i]);
+      continue;
+    }
+    if (place_of.empty())
+      for (std::size_t a = 0; a < work.asked.size(); ++a) place_of.emplace(work.asked[a].slot, a);
+    if (work.asked.empty()) return;
+    const auto found = place_of.find({work.asked.front().slot.pool, key});
+    if (found != place_of.end()) give(std::move(*kept), work.asked[found->second]);
   }
 }
 
-Result<Keyed> RowReader::key_of_row(QueryView& query, bool& took_defaults) {
-  auto keyed = normalizer_.key(query);
-  if (keyed && mapping_->has_text_defaults() && has(keyed->quality, Quality::no_locality)) {
-    took_defaults = true;
+/// The defaults are for addresses that are known to have no town. What the second reader takes for
+/// one without may have it still.
+std::optional<Result<Keyed>> RowReader::key_of_row(Row& row, QueryView& query) {
+  if (row.look.row) {
+    row.took_defaults = row.look.row->took_defaults;
+    return Result<Keyed>(row.look.row->keyed);
+  }
+  auto keyed = normalizer_.key_or_wait(query);
+  if (keyed && *keyed && mapping_->has_text_defaults() &&
+      has((*keyed)->quality, Quality::no_locality)) {
+    row.took_defaults = true;
     mapping_->add_defaults(scratch_, query);
     return normalizer_.key(query);
   }
@@ -165,9 +202,38 @@ void RowReader::add_building_keys(RowWork& work) {
     if (asked.known && asked.known->cells_size > 0) continue;
     if (!mapping_->fill(work.chunk, work.chunk.records[asked.row], scratch_, query)) continue;
     if (asked.took_defaults) mapping_->add_defaults(scratch_, query);
-    if (const auto canonical = normalizer_.normalize(query))
-      asked.building_key = normalizer_.ring().key(building_pre_image(*canonical));
+    const auto canonical =
+        asked.pre_image.empty() ? built_in_.normalize(query) : parse_pre_image(asked.pre_image);
+    if (canonical) asked.building_key = normalizer_.ring().key(building_pre_image(*canonical));
   }
+}
+
+void RowReader::problem(RowWork& work, std::size_t index, std::string text) {
+  work.rows[index].problem = static_cast<std::uint32_t>(work.problems.size());
+  work.problems.push_back(std::move(text));
+}
+
+bool RowReader::query_of_row(RowWork& work, std::size_t index, QueryView& query) {
+  const Record& record = work.chunk.records[index];
+  RowRef& row = work.rows[index];
+  if (record.problem == RowProblem::blank) {
+    row.is_empty = true;
+    return false;
+  }
+  if (record.problem != RowProblem::none) {
+    problem(work, index, explain(record, input_->shape().columns.size()));
+    return false;
+  }
+  if (previous_ != nullptr) {
+    const auto status = previous_->status(work.chunk, record);
+    if (status && *status != RowStatus::error &&
+        !(retry_negative_ && *status == RowStatus::no_match)) {
+      row.is_kept = true;
+      return false;
+    }
+  }
+  row.is_empty = !mapping_->fill(work.chunk, record, scratch_, query);
+  return !row.is_empty;
 }
 
 void RowReader::read(RowWork& work, Pool pool, UtcMs now) {
@@ -178,78 +244,64 @@ void RowReader::read(RowWork& work, Pool pool, UtcMs now) {
   work.asked.reserve(count);
   work.problems.clear();
   work.repeated.clear();
-  const std::size_t slots = std::bit_ceil(count * 2 + 1);
-  table_.assign(slots, RowRef::kNone);
+  table_.assign(std::bit_ceil(count * 2 + 1), RowRef::kNone);
 
+  std::vector<Row> waiting;
   for (std::size_t i = 0; i < count; ++i) {
-    const Record& record = work.chunk.records[i];
-    RowRef& row = work.rows[i];
-    const auto problem = [&](std::string text) {
-      row.problem = static_cast<std::uint32_t>(work.problems.size());
-      work.problems.push_back(std::move(text));
-    };
-    if (record.problem == RowProblem::blank) {
-      row.is_empty = true;
-      continue;
-    }
-    if (record.problem != RowProblem::none) {
-      problem(explain(record, input_->shape().columns.size()));
-      continue;
-    }
-    if (previous_ != nullptr) {
-      const auto status = previous_->status(work.chunk, record);
-      if (status && *status != RowStatus::error &&
-          !(retry_negative_ && *status == RowStatus::no_match)) {
-        row.is_kept = true;
-        continue;
-      }
-    }
     QueryView query;
-    if (!mapping_->fill(work.chunk, record, scratch_, query)) {
-      row.is_empty = true;
-      continue;
-    }
-    KnownRows::Look look = known_->look(spelling_of(query));
-    const bool is_answered = look.row && look.row->is_answered(now);
-    KnownRow repeated;
-    if (look.is_repeat && !is_answered) {
+    if (!query_of_row(work, i, query)) continue;
+    Row row;
+    row.index = i;
+    row.look = known_->look(spelling_of(query));
+    row.is_answered = row.look.row && row.look.row->is_answered(now);
+    if (row.look.is_repeat && !row.is_answered) {
+      KnownRow& repeated = row.repeated.emplace();
       repeated.bytes = spelling_of(query);
       repeated.spelling_size = static_cast<std::uint32_t>(repeated.bytes.size());
     }
-    bool took_defaults = look.row && look.row->took_defaults;
-    const auto keyed = look.row ? Result<Keyed>(look.row->keyed) : key_of_row(query, took_defaults);
-    if (!keyed) {
-      row.refusal = keyed.error().code;
-      problem(keyed.error().message);
-      continue;
-    }
-    if (look.is_repeat && !is_answered) {
-      repeated.keyed = *keyed;
-      repeated.took_defaults = took_defaults;
-      row.repeated = static_cast<std::uint32_t>(work.repeated.size());
-      work.repeated.push_back(std::move(repeated));
-    }
-    const Slot slot{pool, keyed->key};
-    std::size_t at = SlotHash{}(slot) & (slots - 1);
-    while (table_[at] != RowRef::kNone && work.asked[table_[at]].slot != slot)
-      at = (at + 1) & (slots - 1);
-    if (table_[at] == RowRef::kNone) {
-      table_[at] = static_cast<std::uint32_t>(work.asked.size());
-      row.is_first = true;
-      Asked& asked = work.asked.emplace_back();
-      asked.slot = slot;
-      asked.former = keyed->former;
-      asked.country = keyed->country;
-      asked.quality = keyed->quality;
-      asked.took_defaults = took_defaults;
-      asked.row = static_cast<std::uint32_t>(i);
-      if (is_answered) {
-        asked.erase_at = look.row->erase_at;
-        asked.is_final = true;
-        asked.known = std::move(look.row);
-      }
-    }
-    row.asked = table_[at];
+    if (const auto keyed = key_of_row(row, query))
+      file(work, row, *keyed, pool);
+    else
+      waiting.push_back(std::move(row));
+  }
+  const auto keys = normalizer_.keys_of_waiting();
+  for (std::size_t w = 0; w < waiting.size(); ++w) file(work, waiting[w], keys[w], pool);
+}
+
+/// Puts a row under its address, which it may be the first of in the chunk.
+void RowReader::file(RowWork& work, Row& row, const Result<Keyed>& keyed, Pool pool) {
+  RowRef& place = work.rows[row.index];
+  if (!keyed) {
+    place.refusal = keyed.error().code;
+    problem(work, row.index, keyed.error().message);
+    return;
+  }
+  if (row.repeated) {
+    row.repeated->keyed = *keyed;
+    row.repeated->took_defaults = row.took_defaults;
+    place.repeated = static_cast<std::uint32_t>(work.repeated.size());
+    work.repeated.push_back(std::move(*row.repeated));
+  }
+  const Slot slot{pool, keyed->key};
+  const std::size_t mask = table_.size() - 1;
+  std::size_t at = SlotHash{}(slot)&mask;
+  while (table_[at] != RowRef::kNone && work.asked[table_[at]].slot != slot) at = (at + 1) & mask;
+  place.asked = table_[at];
+  if (place.asked != RowRef::kNone) return;
+  place.asked = table_[at] = static_cast<std::uint32_t>(work.asked.size());
+  place.is_first = true;
+  Asked& asked = work.asked.emplace_back();
+  asked.slot = slot;
+  asked.former = keyed->former;
+  asked.pre_image = keyed->pre_image;
+  asked.country = keyed->country;
+  asked.quality = keyed->quality;
+  asked.took_defaults = row.took_defaults;
+  asked.row = static_cast<std::uint32_t>(row.index);
+  if (row.is_answered) {
+    asked.erase_at = row.look.row->erase_at;
+    asked.is_final = true;
+    asked.known = std::move(row.look.row);
   }
 }
 

@@ -21,6 +21,7 @@ namespace geonce {
 struct Asked {
   Slot slot;
   std::vector<Key> former;  // under older secrets
+  std::string pre_image;    // where a second reader read it
   Country country;
   Quality quality = Quality::none;
   bool took_defaults = false;  // the file's default city or state
@@ -41,7 +42,7 @@ struct RowRef {
   bool is_first = false;  // the first row of this address in the chunk
   bool is_empty = false;
   bool is_kept = false;              // an earlier run's row, echoed
-  std::optional<ErrorCode> refusal;  // the address itself is at fault
+  std::optional<ErrorCode> refusal;  // it has no key: the address is at fault, or was not read
   std::uint32_t problem = kNone;     // index into `problems`
   std::uint32_t repeated = kNone;    // index into `repeated`
 };
@@ -60,7 +61,8 @@ struct RowWork {
   std::optional<Error> failure;    // formatting failed: the run stops
 };
 
-/// Parses, maps and keys the rows of a chunk, and finds its distinct addresses. One per thread.
+/// Parses, maps and keys the rows of a chunk, and finds its distinct addresses. One per thread. A
+/// second reader is asked once, for all rows that need it.
 class RowReader {
  public:
   /// known     what all readers of a run remember together
@@ -69,13 +71,15 @@ class RowReader {
             const PreviousRows* previous,
             bool retry_negative,
             KnownRows& known,
-            const KeyRing& ring = KeyRing::plain())
+            const KeyRing& ring = KeyRing::plain(),
+            SecondReader* second = nullptr)
       : input_(&input),
         mapping_(&mapping),
         previous_(previous),
         retry_negative_(retry_negative),
         known_(&known),
-        normalizer_(ring) {}
+        normalizer_(ring, second),
+        built_in_(ring) {}
 
   /// now       what is known and fresh then answers at once
   void read(RowWork& work, Pool pool, UtcMs now);
@@ -83,8 +87,20 @@ class RowReader {
   void add_building_keys(RowWork& work);
 
  private:
-  /// `took_defaults` is told through the reference.
-  Result<Keyed> key_of_row(QueryView& query, bool& took_defaults);
+  /// A row whose address is read and whose key may still wait for the second reader.
+  struct Row {
+    std::size_t index = 0;
+    KnownRows::Look look;
+    bool is_answered = false;          // by `look`
+    bool took_defaults = false;        // the file's default city or state
+    std::optional<KnownRow> repeated;  // the spelling was seen before and is to be remembered
+  };
+  /// What the row asks; false: nothing, and its place says why.
+  bool query_of_row(RowWork& work, std::size_t index, QueryView& query);
+  /// nullopt: it waits for the second reader. Sets `took_defaults`.
+  std::optional<Result<Keyed>> key_of_row(Row& row, QueryView& query);
+  void file(RowWork& work, Row& row, const Result<Keyed>& keyed, Pool pool);
+  void problem(RowWork& work, std::size_t index, std::string text);
   Spelling spelling_of(const QueryView& query);
 
   const RowInput* input_;
@@ -93,6 +109,7 @@ class RowReader {
   bool retry_negative_;
   KnownRows* known_;
   Normalizer normalizer_;
+  Normalizer built_in_;  // of what the second reader had no reading, or was not asked
   std::string scratch_, spelling_;
   std::vector<std::uint32_t> table_;  // open addressing over `asked`, rebuilt per chunk
 };

@@ -137,6 +137,21 @@ bool is_of_the_run(ErrorCode code) {
          code == ErrorCode::cache_only_miss || code == ErrorCode::interrupted;
 }
 
+Ask ask_of(const Mapping& mapping, const RowWork& work, const Asked& asked) {
+  return {
+      asked.slot, asked.former, asked.pre_image, query_of(mapping, work, asked), asked.quality, {}};
+}
+
+/// A row that was not read may be read by the next run.
+bool is_of_the_reader(const RowRef& row) {
+  return row.refusal == ErrorCode::reader_unavailable || row.refusal == ErrorCode::interrupted;
+}
+
+/// Reading was given up in the middle of it, because the run is stopping.
+bool is_interrupted(const RowWork& work) {
+  return std::ranges::find(work.rows, ErrorCode::interrupted, &RowRef::refusal) != work.rows.end();
+}
+
 /// Who has an answer already when his row comes has it from the row before.
 AnswerSource source_of(const RowRef& row, const Asked& asked) {
   if (asked.known) return asked.known->source;
@@ -335,7 +350,8 @@ class Run {
 
 void Run::stop_for(BatchEnd end, std::string reason) {
   const std::lock_guard lock(mutex_);
-  if (is_stopped()) return;
+  // Beyond a cap a run goes on without paying, and may still be stopped.
+  if (is_stopped() && end_.load() != BatchEnd::capped) return;
   stop_reason_ = std::move(reason);
   end_ = end;
   retry_cv_.notify_all();
@@ -348,7 +364,8 @@ void Run::work_on_tasks() {
                    prepared_.previous ? &*prepared_.previous : nullptr,
                    options_.retry_negative,
                    known_rows_,
-                   *options_.ring);
+                   *options_.ring,
+                   options_.second);
   while (const auto task = tasks_.pop()) {
     if (task->deed == Task::Deed::ask)
       ask(*task->work, reader);
@@ -359,6 +376,7 @@ void Run::work_on_tasks() {
 
 void Run::ask(RowWork& work, RowReader& reader) {
   reader.read(work, options_.pool, clock_.now_utc());
+  if (is_interrupted(work)) stop_for(BatchEnd::interrupted, "interrupted");
   if (was_known_) {
     const auto copy = store_.batch_chunk(head_.id, work.number, Deadline::in(kPatience, clock_));
     if (copy && *copy) decode_chunk(**copy, work);
@@ -385,8 +403,7 @@ void Run::send(RowWork& work, const std::vector<std::uint32_t>& which) {
   asks.reserve(which.size());
   for (const std::uint32_t index : which) {
     const Asked& asked = work.asked[index];
-    Ask& ask = asks.emplace_back(
-        Ask{asked.slot, asked.former, query_of(prepared_.mapping, work, asked), asked.quality, {}});
+    Ask& ask = asks.emplace_back(ask_of(prepared_.mapping, work, asked));
     ask.options.cause = Cause::batch;
     ask.options.cache_only = options_.cache_only || end_.load() == BatchEnd::capped;
     ask.options.refresh_before = refresh_before_;
@@ -623,7 +640,8 @@ Result<void> Run::save(RowWork& work) {
     all_final = all_final && asked.is_final;
     is_new = is_new || (!asked.is_replayed && (asked.erase_at > 0 || asked.resolved.error));
   }
-  if (work.number < 0 || !all_final || !is_new) return {};
+  const bool all_read = std::ranges::none_of(work.rows, is_of_the_reader);
+  if (work.number < 0 || !all_final || !all_read || !is_new) return {};
   UtcMs erase_at = INT64_MAX;
   for (const Asked& asked : work.asked)
     if (asked.erase_at > 0) erase_at = std::min(erase_at, asked.erase_at);
@@ -701,13 +719,15 @@ Result<void> Run::write_all(const std::stop_token& stop,
                                        std::find(ready.begin(), ready.end(), next) != ready.end();
          first = window_.begin()) {
       RowWork& work = *first->second;
+      if (!stopping && is_interrupted(work)) break;  // the next round stops
       std::erase(ready, next);
       // A run that is stopped ends with its last whole chunk: a row that was not reached is not a
       // row in error.
       const bool unreached =
-          stopping && std::any_of(work.asked.begin(), work.asked.end(), [](const Asked& asked) {
-            return asked.resolved.error && is_of_the_run(asked.resolved.error->code);
-          });
+          stopping && (std::ranges::any_of(work.rows, is_of_the_reader) ||
+                       std::ranges::any_of(work.asked, [](const Asked& asked) {
+                         return asked.resolved.error && is_of_the_run(asked.resolved.error->code);
+                       }));
       if (unreached && !has_ended_) has_ended_ = true;
       if (unreached) {
         wait_for_chunks();
@@ -921,7 +941,8 @@ Result<BatchPlan> plan_batch(Resolver& resolver,
                    prepared->previous ? &*prepared->previous : nullptr,
                    options.retry_negative,
                    known_rows,
-                   *options.ring);
+                   *options.ring,
+                   options.second);
   RowWork work;
   while (!stop.stop_requested() && (!options.limit || plan.rows < *options.limit)) {
     auto more = prepared->input.next(work.chunk);
@@ -938,8 +959,7 @@ Result<BatchPlan> plan_batch(Resolver& resolver,
     std::vector<Ask> asks;
     asks.reserve(work.asked.size());
     for (const Asked& asked : work.asked) {
-      Ask& ask = asks.emplace_back(Ask{
-          asked.slot, asked.former, query_of(prepared->mapping, work, asked), asked.quality, {}});
+      Ask& ask = asks.emplace_back(ask_of(prepared->mapping, work, asked));
       ask.options.retry_no_match = options.retry_negative;
       ask.options.refresh_before = options.refresh ? kRefreshAll : 0;
     }

@@ -30,6 +30,7 @@ struct BatchOptions {
       context;  // what else changes answers (chain, acceptance): part of the batch's identity
   Pool pool = kDefaultPool;
   const KeyRing* ring = &KeyRing::plain();  // what keys are made with; outlives the run
+  SecondReader* second = nullptr;           // of what the built-in rules do not read; the same
 
   bool cache_only = false, refresh = false, retry_failed = false, retry_negative = false;
   bool only_missing = false, restart = false;

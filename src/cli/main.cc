@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "io/libpostal_helper.h"
 
 namespace {
 
@@ -76,6 +77,11 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   // A file beyond `ulimit -f` is a full disk: an error of write(2), which every writer handles.
   std::signal(SIGXFSZ, SIG_IGN);
+  // Whoever ignores the end of children hands that down, and then they cannot be waited for.
+  std::signal(SIGCHLD, SIG_DFL);
+  // Not for people: the program runs itself so, to keep libpostal out of its own process.
+  if (argc > 1 && argv[1] == geonce::kLibpostalHelper)
+    return geonce::serve_libpostal({argv + 2, static_cast<std::size_t>(argc - 2)});
   // Nothing of ours throws; what a library throws after all still ends with a message and an exit
   // code.
   try {

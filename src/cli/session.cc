@@ -46,9 +46,20 @@ Result<KeyRing> load_key_ring(const Globals& globals) {
   return key_ring_of(loaded->config);
 }
 
-Result<Slot> slot_of(std::string_view key_or_address, Country country, const KeyRing& ring) {
+Result<std::unique_ptr<SecondReader>> load_second_reader(const Globals& globals) {
+  const auto loaded = load(globals);
+  if (!loaded) return fail(loaded.error());
+  return open_second_reader(loaded->config);
+}
+
+Result<Slot> slot_of(std::string_view key_or_address,
+                     Country country,
+                     const KeyRing& ring,
+                     const Globals& globals) {
   if (auto key = parse_key(key_or_address)) return Slot{kDefaultPool, *key};
-  Normalizer normalizer(ring);
+  const auto second = load_second_reader(globals);
+  if (!second) return fail(second.error());
+  Normalizer normalizer(ring, second->get());
   QueryView query;
   query.text = key_or_address;
   query.country = country;

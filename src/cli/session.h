@@ -8,11 +8,13 @@
 
 #include "app/config.h"
 #include "app/engine.h"
+#include "app/second_reader.h"
 #include "cli/command.h"
 #include "core/clock.h"
 #include "core/json_text.h"
 #include "core/key.h"
 #include "core/result.h"
+#include "core/second_reader.h"
 
 namespace geonce::cli {
 
@@ -25,8 +27,15 @@ Result<std::unique_ptr<Store>> open_existing_store(const Globals& globals);
 /// What the keys of that configuration are made with.
 Result<KeyRing> load_key_ring(const Globals& globals);
 
-/// A key's text form, or an address that is normalised to its key.
-Result<Slot> slot_of(std::string_view key_or_address, Country country, const KeyRing& ring);
+/// What reads addresses that the built-in rules leave in one piece; null: nobody does.
+Result<std::unique_ptr<SecondReader>> load_second_reader(const Globals& globals);
+
+/// A key's text form, or an address that is normalised to its key. Only for an address the second
+/// reader of the configuration is made.
+Result<Slot> slot_of(std::string_view key_or_address,
+                     Country country,
+                     const KeyRing& ring,
+                     const Globals& globals);
 
 /// A country as a flag names it: an ISO 3166-1 code or an English name; unknown for "".
 /// errors    usage, with the flag's name

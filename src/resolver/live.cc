@@ -26,10 +26,16 @@ constexpr std::size_t kWritesAtOnce = 500;
 constexpr milliseconds kStoreDeadline{15'000};
 constexpr milliseconds kSharedDeadline{1'000};
 
-/// Keeps buffers, so each thread has its own.
+/// Keeps buffers, so each thread has its own. By the built-in rules alone: what a second reader
+/// guesses finds no places.
 Normalizer& normalizer() {
   thread_local Normalizer normalizer;
   return normalizer;
+}
+
+/// What the key of a question is made of.
+Result<Canonical> canonical_of(const std::string& pre_image, const Query& query) {
+  return pre_image.empty() ? normalizer().normalize(query.view()) : parse_pre_image(pre_image);
 }
 
 RequestRules make_rules(const ResolverParts& parts) {
@@ -86,6 +92,7 @@ bool is_hit(const std::optional<Found>& found, const AskOptions& options) {
 Subject subject_of(const Ask& ask, Query query) {
   Subject subject;
   subject.slot = ask.slot;
+  subject.pre_image = ask.pre_image;
   subject.query = std::move(query);
   subject.quality = ask.quality;
   subject.cache_only = ask.options.cache_only;
@@ -515,7 +522,8 @@ class LiveResolver final : public Resolver {
     }
     admission.intent = make_uuid(parts_.clock);
     // An address that cannot be normalised has no key, so nobody asks for one.
-    if (auto canonical = normalizer().normalize(flight->request.subject().query.view()))
+    const Subject& subject = flight->request.subject();
+    if (auto canonical = canonical_of(subject.pre_image, subject.query))
       admission.pre_image = pre_image(*canonical);
     flight->lane = lane;
     flight->let_in_at = now;
@@ -857,7 +865,7 @@ class LiveResolver final : public Resolver {
         const Ask& ask = item.group->asks[i];
         if (found[place]) continue;
         for (const Key& former : ask.former) {
-          candidates.push_back({{ask.slot.pool, former}, slots[place], {}, {}});
+          candidates.push_back({{ask.slot.pool, former}, slots[place], ask.pre_image, {}});
           place_of.push_back(place);
           ask_of.push_back(&ask);
         }
@@ -872,7 +880,7 @@ class LiveResolver final : public Resolver {
     std::vector<std::uint32_t> rekeyed;
     for (std::size_t c = 0; c < candidates.size(); ++c) {
       if (!(*known)[c]) continue;
-      if (const auto canonical = normalizer().normalize(ask_of[c]->query.view()))
+      if (const auto canonical = canonical_of(ask_of[c]->pre_image, ask_of[c]->query))
         candidates[c].building_key = parts_.ring->key(building_pre_image(*canonical));
       rekeys.push_back(candidates[c]);
       rekeyed.push_back(place_of[c]);

@@ -63,6 +63,7 @@ struct RequestRules {
 /// What is asked, and how. The callers of one flight agree on all of it.
 struct Subject {
   Slot slot;
+  std::string pre_image;  // as in Ask
   Query query;
   Quality quality = Quality::none;
   bool cache_only = false;

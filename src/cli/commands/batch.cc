@@ -335,6 +335,9 @@ int run(const Globals& globals, const Arguments& arguments) {
   auto options = options_of(arguments, *config);
   if (!options) return report(options.error());
   options->ring = &*ring;
+  const auto second = open_second_reader(*config, signals.token());
+  if (!second) return report(second.error());
+  options->second = second->get();
   if (const auto files = check_files(arguments); !files) return report(files.error());
   if (arguments.file == "-" && isatty(STDIN_FILENO) == 1)
     return report({ErrorCode::usage, "name a file, or pipe rows into geonce batch", {}, {}, {}});

@@ -119,6 +119,19 @@ void look_at_keys(const Config& config, Findings& findings) {
   }
 }
 
+void look_at_second_reader(const Config& config, bool deep, Findings& findings) {
+  const auto second = open_second_reader(config);
+  if (!second) return findings.bad(second.error());
+  if (*second == nullptr) return;
+  Findings::good(fmt::format("libpostal reads what the built-in rules do not; its keys are {}",
+                             (*second)->backend()));
+  if (!deep) return;
+  const std::string text = "12 rua augusta lisboa";
+  const auto said = (*second)->read(std::span(&text, 1));
+  if (!said.front()) return findings.bad(said.front().error());
+  Findings::good("libpostal has read its model and an address");
+}
+
 void look_at_chain(const Config& config, Findings& findings) {
   const auto chain = examine_chain(config);
   if (!chain) return findings.bad(chain.error());
@@ -166,6 +179,7 @@ int examine(const Globals& globals, bool deep) {
   look_at_store(loaded->config, deep, findings);
   look_at_redis(loaded->config, findings);
   look_at_keys(loaded->config, findings);
+  look_at_second_reader(loaded->config, deep, findings);
   look_at_chain(loaded->config, findings);
   return findings.exit_code();
 }

@@ -68,16 +68,18 @@ void print(const boost::json::object& object) {
   std::fputs((text + "}\n").c_str(), stdout);
 }
 
-Result<Slot> slot_of_arguments(const Arguments& arguments, const KeyRing& ring) {
+Result<Slot> slot_of_arguments(const Globals& globals,
+                               const Arguments& arguments,
+                               const KeyRing& ring) {
   auto country = country_of("--country", arguments.country);
   if (!country) return fail(country.error());
-  return slot_of(arguments.what, *country, ring);
+  return slot_of(arguments.what, *country, ring, globals);
 }
 
 int show(const Globals& globals, const Arguments& arguments) {
   const auto ring = load_key_ring(globals);
   if (!ring) return report(ring.error());
-  const auto slot = slot_of_arguments(arguments, *ring);
+  const auto slot = slot_of_arguments(globals, arguments, *ring);
   if (!slot) return report(slot.error());
   auto store = open_existing_store(globals);
   if (!store) return report(store.error());
@@ -119,7 +121,7 @@ Result<void> tell_redis(const Globals& globals, const Slot& slot, Store& store) 
 int drop(const Globals& globals, const Arguments& arguments) {
   const auto ring = load_key_ring(globals);
   if (!ring) return report(ring.error());
-  const auto slot = slot_of_arguments(arguments, *ring);
+  const auto slot = slot_of_arguments(globals, arguments, *ring);
   if (!slot) return report(slot.error());
   auto store = open_existing_store(globals);
   if (!store) return report(store.error());
@@ -132,11 +134,15 @@ int drop(const Globals& globals, const Arguments& arguments) {
   return told ? 0 : report(told.error());
 }
 
-Result<Key> building_of_arguments(const Arguments& arguments, const KeyRing& ring) {
+Result<Key> building_of_arguments(const Globals& globals,
+                                  const Arguments& arguments,
+                                  const KeyRing& ring) {
   if (auto key = parse_key(arguments.building)) return *key;
   auto country = country_of("--country", arguments.country);
   if (!country) return fail(country.error());
-  Normalizer normalizer(ring);
+  const auto second = load_second_reader(globals);
+  if (!second) return fail(second.error());
+  Normalizer normalizer(ring, second->get());
   QueryView query;
   query.text = arguments.building;
   query.country = *country;
@@ -159,7 +165,7 @@ int list(const Globals& globals, const Arguments& arguments) {
   const auto ring = load_key_ring(globals);
   if (!ring) return report(ring.error());
   if (!arguments.building.empty()) {
-    const auto building = building_of_arguments(arguments, *ring);
+    const auto building = building_of_arguments(globals, arguments, *ring);
     if (!building) return report(building.error());
     filter.building = Slot{kDefaultPool, *building};
   }

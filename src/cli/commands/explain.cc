@@ -139,7 +139,7 @@ Result<QueryView> fields_row(std::string_view line,
   return query;
 }
 
-int bulk(const Arguments& arguments, Country standard, const KeyRing& ring) {
+int bulk(const Arguments& arguments, Country standard, Normalizer& normalizer) {
   auto lines = Lines::open(arguments.bulk);
   if (!lines) return report(lines.error());
   std::vector<Column> columns;
@@ -151,7 +151,6 @@ int bulk(const Arguments& arguments, Country standard, const KeyRing& ring) {
     if (!named) return report(named.error());
     columns = std::move(*named);
   }
-  Normalizer normalizer(ring);
   for (;;) {
     const auto line = lines->next();
     if (!line) return report(line.error());
@@ -171,8 +170,7 @@ int bulk(const Arguments& arguments, Country standard, const KeyRing& ring) {
   return 0;
 }
 
-int compare(const Arguments& arguments, Country country, const KeyRing& ring) {
-  Normalizer normalizer(ring);
+int compare(const Arguments& arguments, Country country, Normalizer& normalizer) {
   std::vector<Canonical> both;
   for (const std::string* text : {&arguments.address, &arguments.against}) {
     QueryView query;
@@ -180,7 +178,7 @@ int compare(const Arguments& arguments, Country country, const KeyRing& ring) {
     query.country = country;
     const auto read = normalizer.normalize(query);
     if (!read) return report(read.error());
-    std::fputs((explain(query, read, ring) + '\n').c_str(), stdout);
+    std::fputs((explain(query, read, normalizer.ring()) + '\n').c_str(), stdout);
     both.push_back(*read);
   }
   std::fputs(explain_difference(both[0], both[1]).c_str(), stdout);
@@ -190,20 +188,21 @@ int compare(const Arguments& arguments, Country country, const KeyRing& ring) {
 int show(const Globals& globals, const Arguments& arguments) {
   const auto loaded = load_key_ring(globals);
   if (!loaded) return report(loaded.error());
-  const KeyRing& ring = *loaded;
+  const auto second = load_second_reader(globals);
+  if (!second) return report(second.error());
+  Normalizer normalizer(*loaded, second->get());
   const auto country = country_of("--country", arguments.country);
   if (!country) return report(country.error());
-  if (!arguments.bulk.empty()) return bulk(arguments, *country, ring);
-  if (!arguments.against.empty()) return compare(arguments, *country, ring);
+  if (!arguments.bulk.empty()) return bulk(arguments, *country, normalizer);
+  if (!arguments.against.empty()) return compare(arguments, *country, normalizer);
   QueryView query;
   query.text = arguments.address;
   query.country = *country;
-  Normalizer normalizer(ring);
   const auto read = normalizer.normalize(query);
   if (arguments.json)
     std::puts(explain_json(read, normalizer).c_str());
   else if (read)
-    std::fputs(explain(query, read, ring).c_str(), stdout);
+    std::fputs(explain(query, read, normalizer.ring()).c_str(), stdout);
   if (read) return 0;
   return arguments.json ? row(read.error().code).exit_code : report(read.error());
 }

@@ -74,7 +74,9 @@ int get(const Globals& globals, const Arguments& arguments) {
   if (!loaded) return report(loaded.error());
   const auto ring = key_ring_of(loaded->config);
   if (!ring) return report(ring.error());
-  Normalizer normalizer(*ring);
+  const auto second = open_second_reader(loaded->config);
+  if (!second) return report(second.error());
+  Normalizer normalizer(*ring, second->get());
   const auto keyed = normalizer.key(query);
   if (!keyed) return report(keyed.error());
   auto engine = open_engine(loaded->config);
@@ -82,6 +84,7 @@ int get(const Globals& globals, const Arguments& arguments) {
   Ask ask;
   ask.slot.key = keyed->key;
   ask.former = keyed->former;
+  ask.pre_image = keyed->pre_image;
   ask.query = Query::from(query);
   ask.query.country = keyed->country;
   ask.quality = keyed->quality;

@@ -18,7 +18,9 @@ struct Arguments {
   bool json = false;
 };
 
-Result<LedgerFilter> filter_of(const Arguments& arguments, const KeyRing& ring) {
+Result<LedgerFilter> filter_of(const Globals& globals,
+                               const Arguments& arguments,
+                               const KeyRing& ring) {
   LedgerFilter filter;
   if (!arguments.from.empty()) {
     auto from = parse_utc(arguments.from);
@@ -42,7 +44,7 @@ Result<LedgerFilter> filter_of(const Arguments& arguments, const KeyRing& ring) 
   if (!arguments.key.empty()) {
     auto country = country_of("--country", arguments.country);
     if (!country) return fail(country.error());
-    auto slot = slot_of(arguments.key, *country, ring);
+    auto slot = slot_of(arguments.key, *country, ring, globals);
     if (!slot) return fail(slot.error());
     filter.slot = *slot;
   }
@@ -53,7 +55,7 @@ Result<LedgerFilter> filter_of(const Arguments& arguments, const KeyRing& ring) 
 int show(const Globals& globals, const Arguments& arguments) {
   const auto ring = load_key_ring(globals);
   if (!ring) return report(ring.error());
-  const auto filter = filter_of(arguments, *ring);
+  const auto filter = filter_of(globals, arguments, *ring);
   if (!filter) return report(filter.error());
   auto store = open_existing_store(globals);
   if (!store) return report(store.error());
@@ -87,7 +89,7 @@ int show(const Globals& globals, const Arguments& arguments) {
 int summary(const Globals& globals, const Arguments& arguments) {
   const auto ring = load_key_ring(globals);
   if (!ring) return report(ring.error());
-  auto filter = filter_of(arguments, *ring);
+  auto filter = filter_of(globals, arguments, *ring);
   if (!filter) return report(filter.error());
   auto store = open_existing_store(globals);
   if (!store) return report(store.error());
@@ -171,7 +173,7 @@ Result<std::vector<Reconciliation>> lost_calls(Store& store,
 int reconcile(const Globals& globals, const Arguments& arguments) {
   const auto ring = load_key_ring(globals);
   if (!ring) return report(ring.error());
-  const auto filter = filter_of(arguments, *ring);
+  const auto filter = filter_of(globals, arguments, *ring);
   if (!filter) return report(filter.error());
   if (arguments.billed != "yes" && arguments.billed != "no")
     return report({ErrorCode::usage, "--billed is yes or no", {}, {}, {}});

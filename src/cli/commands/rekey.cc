@@ -10,8 +10,19 @@
 namespace geonce::cli {
 namespace {
 
-int plan(Store& store, const KeyRing& ring) {
-  const auto planned = plan_rekey(store, ring, Deadline::never());
+/// What was not read is the error of the command: it is to be run again.
+int tell_unread(std::int64_t unread) {
+  if (unread == 0) return 0;
+  return report(
+      {ErrorCode::reader_unavailable,
+       fmt::format("{} spellings were not read and stay where they are; run this again", unread),
+       {},
+       {},
+       {}});
+}
+
+int plan(Store& store, const KeyRing& ring, SecondReader* second) {
+  const auto planned = plan_rekey(store, ring, second, Deadline::never());
   if (!planned) return report(planned.error());
   fmt::print(
       "{} answers: {} keep their keys, {} would move to another key, {} would merge with another "
@@ -27,17 +38,17 @@ int plan(Store& store, const KeyRing& ring) {
     fmt::print(
         "other spellings of an address that moves may have other keys now; they are bought when "
         "they are asked\n");
-  return 0;
+  return tell_unread(planned->unread);
 }
 
-int move(Store& store, const KeyRing& ring) {
-  const auto moved = rekey_entries(store, ring, Deadline::never());
+int move(Store& store, const KeyRing& ring, SecondReader* second) {
+  const auto moved = rekey_entries(store, ring, second, Deadline::never());
   if (!moved) return report(moved.error());
   fmt::print(
       "{} answers moved to another key, {} stayed because another answer or a call was there\n",
       moved->moves,
       moved->merges);
-  return 0;
+  return tell_unread(moved->unread);
 }
 
 }  // namespace
@@ -52,7 +63,9 @@ void add_rekey(CLI::App& app, Program& program) {
     if (!ring) return report(ring.error());
     auto store = open_existing_store(program.globals);
     if (!store) return report(store.error());
-    return *only_plan ? plan(**store, *ring) : move(**store, *ring);
+    const auto second = load_second_reader(program.globals);
+    if (!second) return report(second.error());
+    return *only_plan ? plan(**store, *ring, second->get()) : move(**store, *ring, second->get());
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/scripted_reader.h"
 #include "support/temp_dir.h"
 
 namespace geonce {
@@ -18,12 +19,15 @@ class RowWorkTest : public testing::Test {
     MappingOptions how;
     how.address = "address";
     how.default_country = Country('U', 'S');
+    how.default_city = default_city_;
     auto mapping = Mapping::make(how, input->shape().columns);
     ASSERT_TRUE(mapping) << mapping.error().message;
     mapping_ = std::move(*mapping);
     auto more = input->next(work_.chunk);
     ASSERT_TRUE(more && *more);
-    RowReader(*input, *mapping_, nullptr, false, known_rows_).read(work_, kDefaultPool, kNow);
+    RowReader reader(*input, *mapping_, nullptr, false, known_rows_, KeyRing::plain(), second_);
+    reader.read(work_, kDefaultPool, kNow);
+    reader.add_building_keys(work_);
   }
 
   /// What the run does with the second row of a spelling once it is answered.
@@ -54,6 +58,9 @@ class RowWorkTest : public testing::Test {
   KnownRows known_rows_{std::size_t{1} << 20U};
   std::optional<Mapping> mapping_;
   RowWork work_;
+  std::string default_city_;
+  ScriptedReader scripted_;
+  SecondReader* second_ = nullptr;
 };
 
 TEST_F(RowWorkTest, rows_of_one_address_in_any_spelling_are_asked_once) {
@@ -146,7 +153,84 @@ TEST_F(RowWorkTest, a_kept_chunk_gives_its_answers_back_to_the_same_rows_only) {
   read("id,address\n1,\"12 Elm St, Reno, NV 89501\"\n2,\"14 Oak St, Reno, NV 89501\"\n");
   decode_chunk(bytes, work_);
   EXPECT_FALSE(work_.asked[0].is_replayed);
-  EXPECT_FALSE(work_.asked[1].is_replayed);
+  EXPECT_TRUE(work_.asked[1].is_replayed);
+
+  read("id,address\n2,\"14 Oak St, Reno, NV 89501\"\n1,\"12 Oak St, Reno, NV 89501\"\n");
+  decode_chunk(bytes, work_);
+  EXPECT_EQ(work_.asked[0].resolved.error->code, ErrorCode::provider_permanent);
+  EXPECT_EQ(work_.asked[1].erase_at, 99);
+}
+
+/// Two readings, so the built-in rules have none.
+constexpr const char* kDoubtful = "12 Main St West Chester";
+const std::vector<TextPart> kParts{
+    {"house_number", "12"}, {"road", "main st"}, {"city", "west chester"}};
+
+TEST_F(RowWorkTest, the_second_reader_is_asked_once_for_all_rows_of_a_chunk) {
+  second_ = &scripted_;
+  scripted_.answers["12 main st west chester"] = kParts;
+  read(
+      "id,address\n"
+      "1,12 Main St West Chester\n"
+      "2,\"12 Oak St, Reno, NV 89501\"\n"
+      "3,12 MAIN ST WEST CHESTER\n"
+      "4,13 Main St West Chester\n");
+  EXPECT_EQ(scripted_.requests, 1);
+  EXPECT_EQ(scripted_.asked.size(), 3U);
+  ASSERT_EQ(work_.asked.size(), 3U);
+  EXPECT_EQ(work_.rows[0].asked, work_.rows[2].asked);
+  EXPECT_TRUE(work_.rows[0].is_first);
+  EXPECT_FALSE(work_.rows[2].is_first);
+  const Asked read_one = work_.asked[work_.rows[0].asked];
+  EXPECT_EQ(read_one.row, 0U);
+  EXPECT_EQ(sha256(read_one.pre_image), read_one.slot.key);
+  ASSERT_EQ(read_one.former.size(), 1U);
+  const auto canonical = parse_pre_image(read_one.pre_image);
+  ASSERT_TRUE(canonical);
+  EXPECT_EQ(read_one.building_key, sha256(building_pre_image(*canonical)));
+  EXPECT_EQ(work_.asked[work_.rows[1].asked].pre_image, "");
+  // One without a reading has the key it has without a second reader.
+  const Asked unread = work_.asked[work_.rows[3].asked];
+  second_ = nullptr;
+  read("id,address\n4,13 Main St West Chester\n1,12 Main St West Chester\n");
+  EXPECT_EQ(work_.asked[0].slot, unread.slot);
+  EXPECT_EQ(work_.asked[0].building_key, unread.building_key);
+  EXPECT_EQ(work_.asked[1].slot.key, read_one.former[0]);
+}
+
+TEST_F(RowWorkTest, a_row_that_the_second_reader_does_not_read_has_no_address) {
+  second_ = &scripted_;
+  scripted_.is_down = true;
+  read("id,address\n1,12 Main St West Chester\n2,\"12 Oak St, Reno, NV 89501\"\n");
+  EXPECT_EQ(work_.rows[0].asked, RowRef::kNone);
+  EXPECT_EQ(work_.rows[0].refusal, ErrorCode::reader_unavailable);
+  EXPECT_EQ(work_.problems[work_.rows[0].problem], "the reader is down");
+  EXPECT_EQ(work_.asked.size(), 1U);
+}
+
+TEST_F(RowWorkTest, a_default_city_is_not_added_to_what_the_second_reader_read) {
+  second_ = &scripted_;
+  default_city_ = "Erie";
+  scripted_.answers["12 main st west chester"] = {{"house_number", "12"},
+                                                  {"road", "main st west chester"}};
+  read("id,address\n1,12 Main St West Chester\n2,12 Oak St\n");
+  EXPECT_FALSE(work_.asked[work_.rows[0].asked].took_defaults);
+  EXPECT_TRUE(work_.asked[work_.rows[1].asked].took_defaults);
+}
+
+TEST_F(RowWorkTest, a_spelling_that_was_read_twice_is_not_read_a_third_time) {
+  second_ = &scripted_;
+  scripted_.answers["12 main st west chester"] = kParts;
+  const std::string csv = std::string("id,address\n1,") + kDoubtful + "\n";
+  read(csv);
+  read(csv);
+  EXPECT_EQ(scripted_.requests, 2);
+  const Slot slot = work_.asked[0].slot;
+  remember(0, 0);
+  read(csv);
+  EXPECT_EQ(scripted_.requests, 2);
+  EXPECT_EQ(work_.asked[0].slot, slot);
+  EXPECT_TRUE(work_.asked[0].known);
 }
 
 TEST_F(RowWorkTest, an_answer_that_may_not_be_kept_is_not_in_the_chunk) {
