@@ -75,6 +75,57 @@ BEGIN
   PERFORM geonce.pin(e);
 END $$;
 
+-- Answers that another store has bought, as src/store/store.h says. result: 0 stored, 1 older, 2 expired. An answer
+-- whose own life is over does not stand in the way.
+CREATE TYPE geonce.imported AS (n bigint, result bigint);
+CREATE FUNCTION geonce.import_entries(
+  pools bigint[], keys bytea[], building_keys bytea[], kinds bigint[], answered bigint[], fresh bigint[],
+  stale bigint[], erase bigint[], streaks bigint[], pins boolean[], providers text[], payloads bytea[],
+  queries text[], pre_images bytea[]) RETURNS SETOF geonce.imported LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+  r record;
+  o geonce.imported;
+  c geonce.claim;
+  old geonce.entry;
+  e geonce.entry;
+  t bigint;
+  never bigint := geonce.never();
+BEGIN
+  FOR r IN
+    SELECT u.* FROM unnest(pools, keys, building_keys, kinds, answered, fresh, stale, erase, streaks, pins, providers,
+                           payloads, queries, pre_images) WITH ORDINALITY
+      AS u (pool, key, building_key, kind, answered_at, fresh_until, stale_until, erase_after, no_match_streak, pinned,
+            provider, payload, query_json, pre_image, n) ORDER BY u.pool, u.key, u.n
+  LOOP
+    c := geonce.lock_slot(r.pool, r.key);
+    t := geonce.now();
+    SELECT * INTO old FROM geonce.entry x WHERE x.pool = r.pool AND x.key = r.key;
+    o.n := r.n;
+    o.result := CASE
+      WHEN NOT r.pinned AND r.erase_after <= t THEN 2
+      WHEN old.key IS NULL OR (old.kind <> 0 AND old.erase_after <= t) THEN 0
+      WHEN old.pinned <> r.pinned THEN old.pinned::integer
+      ELSE (old.answered_at >= least(r.answered_at, t))::integer END;
+    IF o.result = 0 THEN
+      e.pool := r.pool; e.key := r.key; e.building_key := r.building_key; e.kind := r.kind;
+      e.gen := greatest(coalesce(old.gen, 0), c.gen) + 1;
+      e.answered_at := least(r.answered_at, t);
+      e.erase_after := CASE WHEN r.pinned THEN never ELSE least(r.erase_after, never) END;
+      e.stale_until := CASE WHEN r.pinned THEN never ELSE least(r.stale_until, e.erase_after) END;
+      e.fresh_until := CASE WHEN r.pinned THEN never ELSE least(r.fresh_until, e.erase_after) END;
+      e.no_match_streak := r.no_match_streak; e.pinned := r.pinned; e.provider := r.provider; e.intent := NULL;
+      e.payload := r.payload; e.query_json := r.query_json; e.pre_image := r.pre_image;
+      PERFORM geonce.write_entry(e);
+      DELETE FROM geonce.no_match x WHERE x.pool = r.pool AND x.key = r.key;
+      IF c.phase <> 1 THEN PERFORM geonce.delete_claim(r.pool, r.key); END IF;
+    ELSE
+      PERFORM geonce.unlock_slot(r.pool, r.key);
+    END IF;
+    RETURN NEXT o;
+  END LOOP;
+END $$;
+
 -- An answer that a program could not read is past its end, so that a new one may be bought.
 CREATE FUNCTION geonce.drop_damaged(pools bigint[], keys bytea[], gens bigint[]) RETURNS void LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog AS $$

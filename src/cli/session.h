@@ -15,6 +15,7 @@
 #include "core/key.h"
 #include "core/result.h"
 #include "core/second_reader.h"
+#include "core/utc_text.h"
 
 namespace geonce::cli {
 
@@ -40,12 +41,6 @@ Result<Slot> slot_of(std::string_view key_or_address,
 /// A country as a flag names it: an ISO 3166-1 code or an English name; unknown for "".
 /// errors    usage, with the flag's name
 Result<Country> country_of(std::string_view flag, std::string_view text);
-
-/// `2026-05-01T12:00:00Z`; a dash for 0.
-std::string utc_text(UtcMs at);
-/// A date or an instant in UTC: `2026-05-01`, `2026-05-01T12:00:00Z`.
-/// errors    usage
-Result<UtcMs> parse_utc(std::string_view text);
 
 /// Dollars with up to six decimals: `12.50`.
 /// errors    usage

@@ -87,6 +87,56 @@ Result<void> pin(PostgresWorkers& workers,
   return {};
 }
 
+Result<std::vector<Imported>> import_entries(PostgresWorkers& workers,
+                                             std::span<const EntryRow> entries,
+                                             Deadline deadline) {
+  PgLists lists{bigint,
+                bytea,
+                bytea,
+                bigint,
+                bigint,
+                bigint,
+                bigint,
+                bigint,
+                bigint,
+                boolean,
+                text,
+                bytea,
+                text,
+                bytea};
+  std::vector<Imported> results(entries.size(), Imported::older);
+  std::vector<std::size_t> places;  // of those that have an answer
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const EntryRow& entry = entries[i];
+    if (entry.answer == nullptr) continue;
+    places.push_back(i);
+    const std::string payload = encode(*entry.answer);
+    lists.row(entry.slot.pool,
+              bytes_of(entry.slot.key),
+              bytes_of(entry.building_key),
+              static_cast<std::int64_t>(entry.answer->kind),
+              entry.answered_at,
+              entry.fresh_until,
+              entry.stale_until,
+              entry.erase_after,
+              entry.no_match_streak,
+              entry.pinned,
+              entry.answer->provider,
+              PgBytes{payload},
+              entry.query_json,
+              PgBytes{entry.pre_image});
+  }
+  const auto slice = workers.list(
+      "SELECT n, result FROM geonce.import_entries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
+      "$12, $13, $14)",
+      std::move(lists),
+      deadline);
+  if (!slice) return fail(slice.error());
+  for (std::size_t i = 0; i < places.size(); ++i)
+    results[places[i]] = static_cast<Imported>(slice->rows().integer(slice->row_of(i), 1));
+  return results;
+}
+
 Result<std::size_t> reconcile(PostgresWorkers& workers,
                               std::span<const Reconciliation> found,
                               Deadline deadline) {

@@ -27,6 +27,9 @@ Result<void> pin(PostgresWorkers& workers,
                  std::string_view pre_image,
                  const std::optional<Key>& building_key,
                  Deadline deadline);
+Result<std::vector<Imported>> import_entries(PostgresWorkers& workers,
+                                             std::span<const EntryRow> entries,
+                                             Deadline deadline);
 Result<std::size_t> reconcile(PostgresWorkers& workers,
                               std::span<const Reconciliation> found,
                               Deadline deadline);

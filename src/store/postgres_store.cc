@@ -67,6 +67,11 @@ class PostgresStore final : public Store {
                    Deadline deadline) override {
     return geonce::pin(workers_, slot, answer, query_json, pre_image, building_key, deadline);
   }
+  Result<std::vector<Imported>> import_entries(std::span<const EntryRow> entries,
+                                               Deadline deadline) override {
+    if (entries.empty()) return std::vector<Imported>();
+    return geonce::import_entries(workers_, entries, deadline);
+  }
   Result<std::size_t> reconcile(std::span<const Reconciliation> found, Deadline deadline) override {
     if (found.empty()) return std::size_t{0};
     return geonce::reconcile(workers_, found, deadline);

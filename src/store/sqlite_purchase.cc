@@ -16,6 +16,7 @@ enum class Phase : std::uint8_t { in_flight = 1, cooling = 2, blocked = 3 };
 struct EntryState {
   std::int64_t id = 0, gen = 0;
   int kind = kTombstone;
+  UtcMs answered_at = 0;
   int no_match_streak = 0;
   bool pinned = false;
   std::optional<IntentId> intent;
@@ -31,6 +32,7 @@ std::optional<EntryState> read_entry(SqliteWork& work, const Slot& slot) {
   EntryState entry;
   entry.gen = row.integer(0);
   entry.kind = static_cast<int>(row.integer(1));
+  entry.answered_at = row.integer(2);
   entry.pinned = row.integer(6) != 0;
   entry.id = row.integer(8);
   entry.no_match_streak = static_cast<int>(row.integer(9));
@@ -42,6 +44,7 @@ std::optional<EntryState> read_entry(SqliteWork& work, const Slot& slot) {
 struct NewEntry {
   std::int64_t gen = 0;
   const Answer* answer = nullptr;  // null: a tombstone
+  UtcMs answered_at = 0;
   UtcMs fresh_until = 0, stale_until = 0, erase_after = 0;
   int no_match_streak = 0;
   bool pinned = false;
@@ -68,7 +71,7 @@ void write_entry(SqliteWork& work,
         .bind(building,
               entry.gen,
               kind,
-              work.now,
+              entry.answered_at,
               entry.fresh_until,
               entry.stale_until,
               entry.erase_after,
@@ -600,6 +603,7 @@ Committed commit(SqliteWork& work, const CommitRequest& request) {
     NewEntry fresh;
     fresh.gen = request.gen;
     fresh.answer = request.answer.get();
+    fresh.answered_at = work.now;
     fresh.erase_after = after(work.now, request.life.erase);
     fresh.stale_until = std::min(after(work.now, std::max(request.life.stale, request.life.fresh)),
                                  fresh.erase_after);
@@ -720,7 +724,7 @@ bool invalidate(SqliteWork& work, const Slot& slot) {
   const auto claim = read_claim(work, slot);
   NewEntry tombstone;
   tombstone.gen = gen_beyond(entry, claim);
-  tombstone.fresh_until = tombstone.stale_until = work.now;
+  tombstone.answered_at = tombstone.fresh_until = tombstone.stale_until = work.now;
   tombstone.erase_after = after(work.now, kTombstoneLife);
   write_entry(work, slot, entry, tombstone);
   forget_no_matches(work, slot);
@@ -766,6 +770,7 @@ void pin(SqliteWork& work,
   NewEntry pinned;
   pinned.gen = gen_beyond(entry, claim);
   pinned.answer = &answer;
+  pinned.answered_at = work.now;
   pinned.fresh_until = pinned.stale_until = pinned.erase_after = kNever;
   pinned.pinned = true;
   pinned.query_json = query_json;
@@ -774,6 +779,35 @@ void pin(SqliteWork& work,
   write_entry(work, slot, entry, pinned);
   forget_no_matches(work, slot);
   if (claim && claim->phase != Phase::in_flight) delete_claim(work, slot);
+}
+
+Imported import_entry(SqliteWork& work, const EntryRow& entry) {
+  if (entry.answer == nullptr) return Imported::older;
+  if (!entry.pinned && entry.erase_after <= work.now) return Imported::expired;
+  const auto old = read_entry(work, entry.slot);
+  const UtcMs answered_at = std::min(entry.answered_at, work.now);
+  const bool is_over = old && old->kind != kTombstone && !old->found;
+  if (old && !is_over && (old->pinned && !entry.pinned)) return Imported::older;
+  if (old && !is_over && old->pinned == entry.pinned && old->answered_at >= answered_at)
+    return Imported::older;
+  const auto claim = read_claim(work, entry.slot);
+  NewEntry brought;
+  brought.gen = gen_beyond(old, claim);
+  brought.answer = entry.answer.get();
+  brought.answered_at = answered_at;
+  const auto until = [&entry](UtcMs instant) { return entry.pinned ? kNever : instant; };
+  brought.erase_after = until(std::min(entry.erase_after, kNever));
+  brought.stale_until = until(std::min(entry.stale_until, brought.erase_after));
+  brought.fresh_until = until(std::min(entry.fresh_until, brought.erase_after));
+  brought.no_match_streak = entry.no_match_streak;
+  brought.pinned = entry.pinned;
+  brought.query_json = entry.query_json;
+  brought.pre_image = entry.pre_image;
+  brought.building_key = entry.building_key;
+  write_entry(work, entry.slot, old, brought);
+  forget_no_matches(work, entry.slot);
+  if (claim && claim->phase != Phase::in_flight) delete_claim(work, entry.slot);
+  return Imported::stored;
 }
 
 bool reconcile(SqliteWork& work, const Reconciliation& found) {

@@ -26,6 +26,8 @@ void pin(SqliteWork& work,
          std::string_view pre_image,
          const std::optional<Key>& building_key);
 
+Imported import_entry(SqliteWork& work, const EntryRow& entry);
+
 /// Whether the call was unknown, and is so no more.
 bool reconcile(SqliteWork& work, const Reconciliation& found);
 

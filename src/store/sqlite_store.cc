@@ -113,6 +113,11 @@ class SqliteStore final : public Store {
     });
   }
 
+  Result<std::vector<Imported>> import_entries(std::span<const EntryRow> entries,
+                                               Deadline deadline) override {
+    return for_each<Imported>(entries, deadline, geonce::import_entry);
+  }
+
   Result<std::size_t> reconcile(std::span<const Reconciliation> found, Deadline deadline) override {
     auto were_unknown = for_each<char>(found, deadline, geonce::reconcile);
     if (!were_unknown) return fail(were_unknown.error());

@@ -189,6 +189,13 @@ struct Released {
   bool blocked = false;
 };
 
+/// What became of an answer that was brought from elsewhere.
+enum class Imported : std::uint8_t {
+  stored,
+  older,    // the store has an answer or a drop as young, or a person's correction
+  expired,  // its life is over by the store's clock
+};
+
 /// What a person has learnt of a call whose answer is lost, from the invoice or from the provider.
 struct Reconciliation {
   Slot slot;
@@ -361,6 +368,11 @@ class Store {
                            std::string_view pre_image,
                            const std::optional<Key>& building_key,
                            Deadline) = 0;
+  /// Stores answers that another store or cache has bought, with what is left of their lives; where
+  /// they came from keeps the ledger of them. `gen` and `intent` do not count, entries without an
+  /// answer are `older`. Their instants are by another clock: one ahead of the store's counts as
+  /// now. A call on its way is not held up, and the younger answer stays.
+  virtual Result<std::vector<Imported>> import_entries(std::span<const EntryRow>, Deadline) = 0;
   /// Ledger `reconciled` for each call that is unknown; others are left alone. A key that such a
   /// call has blocked may be bought again. Returns how many were unknown.
   virtual Result<std::size_t> reconcile(std::span<const Reconciliation>, Deadline) = 0;

@@ -65,6 +65,10 @@ class FaultyStore : public Store {
                    Deadline d) override {
     return store_.pin(slot, answer, query_json, pre_image, building_key, d);
   }
+  Result<std::vector<Imported>> import_entries(std::span<const EntryRow> entries,
+                                               Deadline d) override {
+    return store_.import_entries(entries, d);
+  }
   Result<std::size_t> reconcile(std::span<const Reconciliation> found, Deadline d) override {
     return store_.reconcile(found, d);
   }

@@ -88,6 +88,12 @@ class ModelStore final : public Store {
       world.pin(slot, answer, query_json, pre_image, building_key, now);
     });
   }
+  Result<std::vector<Imported>> import_entries(std::span<const EntryRow> entries,
+                                               Deadline deadline) override {
+    return each<Imported>(entries, deadline, [](auto& world, const EntryRow& entry, UtcMs now) {
+      return world.import_entry(entry, now);
+    });
+  }
   Result<std::size_t> reconcile(std::span<const Reconciliation> found, Deadline deadline) override {
     std::size_t were_unknown = 0;
     auto done = each<char>(found, deadline, [&](auto& world, const auto& one, UtcMs now) {

@@ -79,6 +79,34 @@ void ModelWorld::pin(const Slot& slot,
   if (claim != nullptr && claim->phase != Phase::in_flight) claims_.erase(slot);
 }
 
+Imported ModelWorld::import_entry(const EntryRow& entry, UtcMs now) {
+  if (entry.answer == nullptr) return Imported::older;
+  if (!entry.pinned && entry.erase_after <= now) return Imported::expired;
+  const UtcMs answered_at = std::min(entry.answered_at, now);
+  if (const Entry* old = look_up(entries_, entry.slot)) {
+    const bool counts = old->answer == nullptr || old->erase_after > now;
+    const bool is_as_young = old->answered_at >= answered_at;
+    if (counts && (old->pinned == entry.pinned ? is_as_young : old->pinned)) return Imported::older;
+  }
+  Entry brought;
+  brought.gen = gen_beyond(entry.slot);
+  brought.answer = entry.answer;
+  brought.answered_at = answered_at;
+  brought.erase_after = entry.pinned ? kNever : std::min(entry.erase_after, kNever);
+  brought.stale_until = entry.pinned ? kNever : std::min(entry.stale_until, brought.erase_after);
+  brought.fresh_until = entry.pinned ? kNever : std::min(entry.fresh_until, brought.erase_after);
+  brought.no_match_streak = entry.no_match_streak;
+  brought.pinned = entry.pinned;
+  brought.query_json = entry.query_json;
+  brought.pre_image = entry.pre_image;
+  brought.building_key = entry.building_key;
+  entries_[entry.slot] = std::move(brought);
+  no_matches_.erase(entry.slot);
+  const Claim* claim = look_up(claims_, entry.slot);
+  if (claim != nullptr && claim->phase != Phase::in_flight) claims_.erase(entry.slot);
+  return Imported::stored;
+}
+
 bool ModelWorld::reconcile(const Reconciliation& found, UtcMs now) {
   const LedgerRow* unknown = event_of(found.intent, LedgerEvent::unknown);
   if (unknown == nullptr || is_settled(found.intent) || has(found.intent, LedgerEvent::reconciled))

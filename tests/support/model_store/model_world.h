@@ -45,6 +45,7 @@ class ModelWorld {
            std::string_view pre_image,
            const std::optional<Key>& building_key,
            UtcMs now);
+  Imported import_entry(const EntryRow& entry, UtcMs now);
   bool reconcile(const Reconciliation& found, UtcMs now);
   std::vector<OpenIntent> open_intents(const OwnerId& owner, std::span<const IntentId> also) const;
   std::optional<EntryRow> entry(const Slot& slot, UtcMs now) const;
