@@ -104,8 +104,7 @@ Result<std::shared_ptr<const Answer>> answer_from(const Json& object) {
     return fail(ErrorCode::invalid_address, "answer.lat and answer.lng are no place on Earth");
   if (answer->kind == AnswerKind::match && !answer->at)
     return fail(ErrorCode::invalid_address, "a match has no answer.lat and answer.lng");
-  answer->precision =
-      parse_precision(text_of(object, "precision")).value_or(Precision::unknown);
+  answer->precision = parse_precision(text_of(object, "precision")).value_or(Precision::unknown);
   answer->confidence = number_of(object, "confidence");
   answer->partial = is_true(object, "partial");
   if (const auto code = text_of(object, "country"); !code.empty()) {
@@ -120,8 +119,7 @@ Result<std::shared_ptr<const Answer>> answer_from(const Json& object) {
 /// Lines to entries under the keys of this configuration.
 class LineReader {
  public:
-  LineReader(const KeyRing& ring, SecondReader* second)
-      : ring_(ring), normalizer_(ring, second) {}
+  LineReader(const KeyRing& ring, SecondReader* second) : ring_(ring), normalizer_(ring, second) {}
 
   /// errors    invalid_address and others, without the address
   Result<EntryRow> read(std::string_view line) {

@@ -29,9 +29,8 @@ struct TransferReport {
   std::string first_unreadable;
 };
 
-/// Writes every remembered answer that is alive, one JSON object a line, in the order of their keys.
-/// Only reads the store.
-/// errors    as LineOut and Store
+/// Writes every remembered answer that is alive, one JSON object a line, in the order of their
+/// keys. Only reads the store. errors    as LineOut and Store
 Result<TransferReport> export_answers(Store& store,
                                       const KeyRing& ring,
                                       const Clock& clock,
@@ -41,7 +40,8 @@ Result<TransferReport> export_answers(Store& store,
 /// terms of this configuration end them. May be stopped and run again.
 ///
 /// second    reads what the rules leave in one piece; null: nobody does
-/// errors    invalid_config, io_failed, reader_unavailable, as Store; a line that cannot be read is no error but counted
+/// errors    invalid_config, io_failed, reader_unavailable, as Store; a line that cannot be read is
+/// no error but counted
 Result<TransferReport> import_answers(std::istream& in,
                                       Store& store,
                                       const Config& config,
