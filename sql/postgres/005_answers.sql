@@ -138,46 +138,56 @@ BEGIN
   END LOOP;
 END $$;
 
--- In the order given: of two old keys of one address the first moves. All slots are locked first, in their order. An
--- empty pre-image and a NULL building key stay as they are.
+-- Which of two entries of one address is left.
+CREATE FUNCTION geonce.outlasts(there geonce.entry, e geonce.entry, t bigint) RETURNS boolean LANGUAGE sql IMMUTABLE
+AS $$ SELECT there.erase_after > t AND CASE WHEN there.kind <> 0 AND there.pinned <> e.pinned THEN there.pinned
+                                            ELSE there.answered_at >= e.answered_at END $$;
+
+-- In the order given; all slots are locked first, in their order. what: 0 stayed, 1 moved, 2 merged.
+CREATE TYPE geonce.rekeyed AS (n bigint, what integer);
 CREATE FUNCTION geonce.rekey(from_pools bigint[], from_keys bytea[], to_pools bigint[], to_keys bytea[],
-                             pre_images bytea[], building_keys bytea[])
-RETURNS TABLE (n bigint, t bigint, gen bigint, kind smallint, answered_at bigint, fresh_until bigint,
-               stale_until bigint, erase_after bigint, pinned boolean, payload bytea)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
-#variable_conflict use_column
+                             query_jsons text[], pre_images bytea[], building_keys bytea[])
+RETURNS SETOF geonce.rekeyed LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
   r record;
-  c geonce.claim;
-  t_ bigint;
+  o geonce.rekeyed;
+  e geonce.entry;
+  there geonce.entry;
+  t bigint;
 BEGIN
   FOR r IN
     SELECT * FROM unnest(from_pools || to_pools, from_keys || to_keys) AS u (pool, key) GROUP BY 1, 2 ORDER BY 1, 2
   LOOP
     PERFORM geonce.lock_slot(r.pool, r.key);
   END LOOP;
-  t_ := geonce.now();
+  t := geonce.now();
   FOR r IN
-    SELECT * FROM unnest(from_pools, from_keys, to_pools, to_keys, pre_images, building_keys) WITH ORDINALITY
-      AS u (from_pool, from_key, to_pool, to_key, pre_image, building_key, n) ORDER BY u.n
+    SELECT * FROM unnest(from_pools, from_keys, to_pools, to_keys, query_jsons, pre_images, building_keys)
+      WITH ORDINALITY AS u (from_pool, from_key, to_pool, to_key, query_json, pre_image, building_key, n) ORDER BY u.n
   LOOP
-    SELECT * INTO c FROM geonce.claim x WHERE x.pool = r.from_pool AND x.key = r.from_key;
-    CONTINUE WHEN c.phase = 1
-      OR NOT EXISTS (SELECT FROM geonce.entry x WHERE x.pool = r.from_pool AND x.key = r.from_key
-                     AND x.kind <> 0 AND x.erase_after > t_)
-      OR EXISTS (SELECT FROM geonce.entry x WHERE x.pool = r.to_pool AND x.key = r.to_key)
-      OR EXISTS (SELECT FROM geonce.claim x WHERE x.pool = r.to_pool AND x.key = r.to_key AND x.phase <> 0);
-    IF c.phase <> 0 THEN
-      PERFORM geonce.unlock_slot(r.to_pool, r.to_key);
-      UPDATE geonce.claim x SET pool = r.to_pool, key = r.to_key WHERE x.pool = r.from_pool AND x.key = r.from_key;
+    o.n := r.n;
+    o.what := 0;
+    SELECT * INTO e FROM geonce.entry x WHERE x.pool = r.from_pool AND x.key = r.from_key
+      AND x.kind <> 0 AND x.erase_after > t AND x.query_json = r.query_json;
+    IF FOUND AND (r.from_pool, r.from_key) <> (r.to_pool, r.to_key) AND NOT EXISTS (
+        SELECT FROM geonce.claim x WHERE x.pool = r.to_pool AND x.key = r.to_key AND x.phase = 1) THEN
+      o.what := 1;
+      SELECT * INTO there FROM geonce.entry x WHERE x.pool = r.to_pool AND x.key = r.to_key;
+      IF FOUND THEN
+        o.what := 2;
+        IF geonce.outlasts(there, e, t) THEN
+          DELETE FROM geonce.entry x WHERE x.pool = e.pool AND x.key = e.key;
+        ELSE
+          DELETE FROM geonce.entry x WHERE x.pool = there.pool AND x.key = there.key;
+          e.gen := greatest(there.gen, e.gen) + 1;
+        END IF;
+      END IF;
+      -- The one that is left may be the one that moves.
+      UPDATE geonce.entry x SET pool = r.to_pool, key = r.to_key, gen = e.gen, pre_image = r.pre_image,
+          building_key = r.building_key
+        WHERE x.pool = r.from_pool AND x.key = r.from_key;
     END IF;
-    UPDATE geonce.no_match x SET pool = r.to_pool, key = r.to_key WHERE x.pool = r.from_pool AND x.key = r.from_key;
-    RETURN QUERY
-      UPDATE geonce.entry x SET pool = r.to_pool, key = r.to_key,
-          pre_image = CASE WHEN r.pre_image = '' THEN x.pre_image ELSE r.pre_image END,
-          building_key = coalesce(r.building_key, x.building_key)
-        WHERE x.pool = r.from_pool AND x.key = r.from_key
-        RETURNING r.n, t_, x.gen, x.kind, x.answered_at, x.fresh_until, x.stale_until, x.erase_after, x.pinned, x.payload;
+    RETURN NEXT o;
   END LOOP;
   DELETE FROM geonce.claim x USING unnest(from_pools || to_pools, from_keys || to_keys) AS u (pool, key)
     WHERE x.pool = u.pool AND x.key = u.key AND x.phase = 0;

@@ -73,7 +73,7 @@ void append_text(std::string_view text, std::string& out) {
 void append_key(const std::optional<Key>& key, std::string_view prefix, std::string& out) {
   if (!key) return;
   out += prefix;
-  out += to_hex({reinterpret_cast<const char*>(key->bytes.data()), key->bytes.size()});
+  out += to_hex(*key);
 }
 
 // RFC 3339, whole seconds.

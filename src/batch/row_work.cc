@@ -292,7 +292,6 @@ void RowReader::file(RowWork& work, Row& row, const Result<Keyed>& keyed, Pool p
   place.is_first = true;
   Asked& asked = work.asked.emplace_back();
   asked.slot = slot;
-  asked.former = keyed->former;
   asked.pre_image = keyed->pre_image;
   asked.country = keyed->country;
   asked.quality = keyed->quality;

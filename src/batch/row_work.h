@@ -20,7 +20,6 @@ namespace geonce {
 /// One distinct address of a chunk and what became of it.
 struct Asked {
   Slot slot;
-  std::vector<Key> former;  // under older secrets
   std::string pre_image;    // where a second reader read it
   Country country;
   Quality quality = Quality::none;

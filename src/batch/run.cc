@@ -138,8 +138,7 @@ bool is_of_the_run(ErrorCode code) {
 }
 
 Ask ask_of(const Mapping& mapping, const RowWork& work, const Asked& asked) {
-  return {
-      asked.slot, asked.former, asked.pre_image, query_of(mapping, work, asked), asked.quality, {}};
+  return {asked.slot, asked.pre_image, query_of(mapping, work, asked), asked.quality, {}};
 }
 
 /// A row that was not read may be read by the next run.

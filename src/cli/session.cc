@@ -52,11 +52,15 @@ Result<std::unique_ptr<SecondReader>> load_second_reader(const Globals& globals)
   return open_second_reader(loaded->config);
 }
 
-Result<Slot> slot_of(std::string_view key_or_address,
-                     Country country,
-                     const KeyRing& ring,
-                     const Globals& globals) {
-  if (auto key = parse_key(key_or_address)) return Slot{kDefaultPool, *key};
+Result<Named> named(std::string_view key_or_address,
+                    Country country,
+                    const KeyRing& ring,
+                    const Globals& globals) {
+  Named named;
+  if (auto key = parse_key(key_or_address)) {
+    named.slot.key = *key;
+    return named;
+  }
   const auto second = load_second_reader(globals);
   if (!second) return fail(second.error());
   Normalizer normalizer(ring, second->get());
@@ -65,7 +69,10 @@ Result<Slot> slot_of(std::string_view key_or_address,
   query.country = country;
   auto keyed = normalizer.key(query);
   if (!keyed) return fail(keyed.error());
-  return Slot{kDefaultPool, keyed->key};
+  named.slot.key = keyed->key;
+  named.query = Query::from(query);
+  named.pre_image = std::move(keyed->pre_image);
+  return named;
 }
 
 Result<Country> country_of(std::string_view flag, std::string_view text) {

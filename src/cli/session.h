@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,7 @@
 #include "core/clock.h"
 #include "core/json_text.h"
 #include "core/key.h"
+#include "core/query.h"
 #include "core/result.h"
 #include "core/second_reader.h"
 #include "core/utc_text.h"
@@ -31,12 +33,19 @@ Result<KeyRing> load_key_ring(const Globals& globals);
 /// What reads addresses that the built-in rules leave in one piece; null: nobody does.
 Result<std::unique_ptr<SecondReader>> load_second_reader(const Globals& globals);
 
+/// What a command is asked about.
+struct Named {
+  Slot slot;
+  std::optional<Query> query;  // of an address; none where a key was given
+  std::string pre_image;       // as in Ask
+};
+
 /// A key's text form, or an address that is normalised to its key. Only for an address the second
 /// reader of the configuration is made.
-Result<Slot> slot_of(std::string_view key_or_address,
-                     Country country,
-                     const KeyRing& ring,
-                     const Globals& globals);
+Result<Named> named(std::string_view key_or_address,
+                    Country country,
+                    const KeyRing& ring,
+                    const Globals& globals);
 
 /// A country as a flag names it: an ISO 3166-1 code or an English name; unknown for "".
 /// errors    usage, with the flag's name

@@ -9,7 +9,8 @@ namespace geonce {
 namespace {
 
 constexpr std::string_view kDigits = "0123456789abcdef";
-constexpr std::string_view kPrefix = "n1_";
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 int nibble(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -45,6 +46,10 @@ std::string to_hex(std::string_view bytes) {
   return hex;
 }
 
+std::string to_hex(const Key& key) {
+  return to_hex({reinterpret_cast<const char*>(key.bytes.data()), key.bytes.size()});
+}
+
 Result<std::string> from_hex(std::string_view hex) {
   if (hex.size() % 2 != 0) return fail(ErrorCode::invalid_address, "an odd number of hex digits");
   std::string bytes(hex.size() / 2, '\0');
@@ -57,21 +62,21 @@ Result<std::string> from_hex(std::string_view hex) {
   return bytes;
 }
 
-std::string to_text(const Key& key) {
-  return std::string(kPrefix) +
-         to_hex({reinterpret_cast<const char*>(key.bytes.data()), key.bytes.size()});
-}
+std::string to_text(const Key& key) { return fmt::format("n{}_{}", kKeyVersion, to_hex(key)); }
 
 Result<Key> parse_key(std::string_view text) {
-  // n1_…, or n1.k2_… with the id of the secret it was made with.
+  // n1_…, or n1.k2_… with the id of the secret it was made with. Of whatever version: an answer may
+  // still stand under an older key.
   const auto digits = std::min(text.find('_'), text.size());
   auto head = text.substr(0, digits);
-  bool is_head = head.starts_with("n1");
-  head.remove_prefix(std::min<std::size_t>(head.size(), 2));
+  const auto version = std::min(head.find('.'), head.size());
+  bool is_head = version > 1 && head.front() == 'n' &&
+                 std::all_of(head.begin() + 1, head.begin() + version, is_digit);
+  head.remove_prefix(version);
   if (!head.empty()) {
     is_head = is_head && head.size() > 1 && head.front() == '.' &&
               std::all_of(head.begin() + 1, head.end(), [](char c) {
-                return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+                return (c >= 'a' && c <= 'z') || is_digit(c);
               });
   }
   if (!is_head || text.size() != digits + 1 + 64)

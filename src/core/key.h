@@ -51,6 +51,7 @@ struct SlotHash {
 };
 
 std::string to_hex(std::string_view bytes);
+std::string to_hex(const Key& key);
 /// errors    invalid_address  an odd number of digits, or a character that is none
 Result<std::string> from_hex(std::string_view hex);
 

@@ -16,6 +16,16 @@ struct FreeContext {
 };
 using Context = std::unique_ptr<EVP_MD_CTX, FreeContext>;
 
+std::string present_version() { return fmt::format("n{}", kKeyVersion); }
+
+/// `n1`: the second part of every version's pre-image. Empty: these bytes are none.
+std::string_view version_of(std::string_view pre_image) {
+  const auto begin = pre_image.find('\x1F');
+  if (begin == std::string_view::npos) return {};
+  const auto rest = pre_image.substr(begin + 1);
+  return rest.substr(0, std::min(rest.find('\x1F'), rest.size()));
+}
+
 bool is_id(std::string_view text) {
   return !text.empty() && text.size() <= kLongestId && text != "plain" &&
          std::ranges::all_of(
@@ -70,7 +80,7 @@ const KeyRing& KeyRing::plain() {
   static const KeyRing kPlain = [] {
     KeyRing ring;
     ring.secrets_.push_back(nullptr);
-    ring.prefix_ = fmt::format("n{}_", kKeyVersion);
+    ring.prefix_ = prefix(present_version(), nullptr);
     return ring;
   }();
   return kPlain;
@@ -113,7 +123,7 @@ Result<KeyRing> KeyRing::parse(std::string_view text) {
     ring.secrets_.push_back(std::make_shared<const Secret>(std::string(id), secret));
   }
   if (ring.secrets_.empty()) return fail(ErrorCode::invalid_config, "there is no secret in it");
-  ring.prefix_ = fmt::format("n{}.{}_", kKeyVersion, ring.secrets_.front()->id());
+  ring.prefix_ = prefix(present_version(), ring.secrets_.front().get());
   return ring;
 }
 
@@ -132,8 +142,38 @@ std::vector<Key> KeyRing::former(std::string_view pre_image) const {
   return keys;
 }
 
-std::string KeyRing::text(const Key& key) const {
-  return prefix_ + to_hex({reinterpret_cast<const char*>(key.bytes.data()), key.bytes.size()});
+std::vector<Key> KeyRing::former(const QueryView& query,
+                                 std::string_view pre_image,
+                                 std::string_view built_in) const {
+  std::vector<Key> keys = former(pre_image);
+  const auto add = [&](std::string_view image) {
+    for (const auto& secret : secrets_) keys.push_back(made_with(secret.get(), image));
+  };
+  if (built_in != pre_image) add(built_in);
+  for (const FormerRules& rules : rules_)
+    if (const auto older = rules.pre_image(query)) add(*older);
+  return keys;
 }
+
+KeyRing KeyRing::with_former_rules(std::span<const FormerRules> rules) const {
+  KeyRing ring = *this;
+  ring.rules_ = rules;
+  return ring;
+}
+
+std::string KeyRing::prefix(std::string_view version, const Secret* secret) {
+  return secret == nullptr ? fmt::format("{}_", version)
+                           : fmt::format("{}.{}_", version, secret->id());
+}
+
+std::string KeyRing::prefix(const Key& key, std::string_view pre_image) const {
+  const std::string_view version = version_of(pre_image);
+  for (const auto& secret : secrets_)
+    if (!version.empty() && made_with(secret.get(), pre_image) == key)
+      return prefix(version, secret.get());
+  return prefix_;
+}
+
+std::string KeyRing::text(const Key& key) const { return prefix_ + to_hex(key); }
 
 }  // namespace geonce

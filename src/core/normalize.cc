@@ -384,9 +384,7 @@ Keyed Normalizer::keyed(const Canonical& canonical) {
   std::string& bytes = state_->bytes;
   bytes.clear();
   append_pre_image(canonical, bytes);
-  Keyed keyed{ring_->key(bytes), canonical.mode, canonical.quality, canonical.country, {}, {}};
-  if (ring_->has_former()) keyed.former = ring_->former(bytes);
-  return keyed;
+  return {ring_->key(bytes), canonical.mode, canonical.quality, canonical.country, {}};
 }
 
 Result<Keyed> Normalizer::key(const QueryView& query) {
@@ -416,13 +414,7 @@ std::vector<Result<Keyed>> Normalizer::second_keys(std::span<const Canonical> un
       continue;
     }
     Keyed key = keyed(*read[i]);
-    if (!read[i]->backend.empty()) {
-      key.pre_image = state_->bytes;
-      // What was bought before there was a second reader stands under the key of the text.
-      const Keyed before = keyed(unparsed[i]);
-      key.former.push_back(before.key);
-      key.former.insert(key.former.end(), before.former.begin(), before.former.end());
-    }
+    if (!read[i]->backend.empty()) key.pre_image = state_->bytes;
     keys.emplace_back(std::move(key));
   }
   return keys;

@@ -69,7 +69,6 @@ struct Keyed {
   Mode mode = Mode::unparsed;
   Quality quality = Quality::none;
   Country country;
-  std::vector<Key> former;  // under older secrets, and before a second reader read it
   std::string pre_image;    // what the key is made of, where a second reader read it; else empty
 };
 

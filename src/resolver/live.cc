@@ -11,6 +11,7 @@
 
 #include "core/place_keys.h"
 #include "resolver/flight.h"
+#include "resolver/former_answers.h"
 #include "resolver/lane.h"
 #include "resolver/places.h"
 #include "resolver/publisher.h"
@@ -88,6 +89,8 @@ bool is_hit(const std::optional<Found>& found, const AskOptions& options) {
   return found && (found->pinned ||
                    (is_fresh(*found) && !is_unwanted(*found->answer, found->answered_at, options)));
 }
+
+Missing missing_of(const Ask& ask) { return {ask.slot, ask.query.view(), ask.pre_image}; }
 
 Subject subject_of(const Ask& ask, Query query) {
   Subject subject;
@@ -759,6 +762,11 @@ class LiveResolver final : public Resolver {
   // --- the stages
   // ------------------------------------------------------------------------------------
 
+  Result<void> add_former_answers(std::span<const Ask> asks,
+                                  std::span<const std::size_t> looked_up,
+                                  std::vector<std::optional<Found>>& found,
+                                  Deadline deadline);
+
   [[nodiscard]] Deadline store_deadline() const {
     return Deadline::in(kStoreDeadline, parts_.clock);
   }
@@ -807,8 +815,7 @@ class LiveResolver final : public Resolver {
       for (const std::uint32_t i : item.indices)
         places.push_back(set.add(item.group->asks[i].slot));
     }
-    auto found = parts_.store.find(set.slots, store_deadline());
-    if (found) take_over_former(items, places, set.slots, *found);
+    auto found = find(items, places, set.slots);
     if (found) {
       std::vector<Remembered> fresh;
       for (std::size_t i = 0; i < set.slots.size(); ++i) {
@@ -845,51 +852,32 @@ class LiveResolver final : public Resolver {
     pump();
   }
 
-  /// What is filed under the key of an older secret is filed anew under the present one. Where that
-  /// cannot be done now, the address is a miss, as it is for all who do not know the old secret.
-  void take_over_former(const std::vector<ReadItem>& items,
-                        const std::vector<std::uint32_t>& places,
-                        const std::vector<Slot>& slots,
-                        std::vector<std::optional<Found>>& found) {
-    std::vector<Rekey> candidates;
-    std::vector<std::uint32_t> place_of;
-    std::vector<const Ask*> ask_of;
+  [[nodiscard]] bool has_former_keys(const Ask& ask) const {
+    return parts_.ring->has_former() || !ask.pre_image.empty();
+  }
+
+  /// What the store has for the addresses of `items`, also where it stood under a former key until
+  /// now.
+  Result<std::vector<std::optional<Found>>> find(const std::vector<ReadItem>& items,
+                                                 const std::vector<std::uint32_t>& places,
+                                                 const std::vector<Slot>& slots) {
+    auto found = parts_.store.find(slots, store_deadline());
+    if (!found) return found;
+    std::vector<Missing> missing;
     std::size_t at = 0;
     for (const ReadItem& item : items) {
-      if (item.flight) {
-        ++at;
-        continue;
-      }
+      if (item.flight) ++at;
       for (const std::uint32_t i : item.indices) {
-        const std::uint32_t place = places[at++];
         const Ask& ask = item.group->asks[i];
-        if (found[place]) continue;
-        for (const Key& former : ask.former) {
-          candidates.push_back({{ask.slot.pool, former}, slots[place], ask.pre_image, {}});
-          place_of.push_back(place);
-          ask_of.push_back(&ask);
-        }
+        if (!is_hit((*found)[places[at++]], ask.options) && has_former_keys(ask))
+          missing.push_back(missing_of(ask));
       }
     }
-    if (candidates.empty()) return;
-    std::vector<Slot> former;
-    for (const Rekey& candidate : candidates) former.push_back(candidate.from);
-    const auto known = parts_.store.find(former, store_deadline());
-    if (!known) return;
-    std::vector<Rekey> rekeys;
-    std::vector<std::uint32_t> rekeyed;
-    for (std::size_t c = 0; c < candidates.size(); ++c) {
-      if (!(*known)[c]) continue;
-      if (const auto canonical = canonical_of(ask_of[c]->pre_image, ask_of[c]->query))
-        candidates[c].building_key = parts_.ring->key(building_pre_image(*canonical));
-      rekeys.push_back(candidates[c]);
-      rekeyed.push_back(place_of[c]);
-    }
-    if (rekeys.empty()) return;
-    const auto moved = parts_.store.rekey(rekeys, store_deadline());
-    if (!moved) return;
-    for (std::size_t r = 0; r < rekeys.size(); ++r)
-      if ((*moved)[r]) found[rekeyed[r]] = (*moved)[r];
+    const auto any =
+        take_over_former_answers(parts_.store, *parts_.ring, missing, store_deadline());
+    // Better an error than a call for what may be known.
+    if (!any) return fail(any.error());
+    return *any ? parts_.store.find(slots, store_deadline()) : std::move(found);
   }
 
   static Resolved failed(Error error) {
@@ -1045,6 +1033,36 @@ class LiveResolver final : public Resolver {
   std::unique_ptr<Stage<ReadItem>> shared_read_;  // … nor asked
 };
 
+/// Puts what stands under former keys into the place of misses, as it would be taken over.
+Result<void> LiveResolver::add_former_answers(std::span<const Ask> asks,
+                                              std::span<const std::size_t> looked_up,
+                                              std::vector<std::optional<Found>>& found,
+                                              Deadline deadline) {
+  std::vector<Missing> missing;
+  std::vector<std::size_t> place_of;
+  for (std::size_t m = 0; m < looked_up.size(); ++m) {
+    const Ask& ask = asks[looked_up[m]];
+    if (is_hit(found[m], ask.options) || !has_former_keys(ask)) continue;
+    missing.push_back(missing_of(ask));
+    place_of.push_back(m);
+  }
+  const auto answers = find_former_answers(parts_.store, *parts_.ring, missing, deadline);
+  if (!answers) return fail(answers.error());
+  std::vector<Slot> slots;
+  for (const FormerAnswer& answer : *answers) slots.push_back(answer.rekey.from);
+  const auto former = parts_.store.find(slots, deadline);
+  if (!former) return fail(former.error());
+  for (std::size_t f = 0; f < slots.size(); ++f) {
+    const auto& one = (*former)[f];
+    auto& present = found[place_of[(*answers)[f].of]];
+    if (one &&
+        (!present ||
+         (one->pinned == present->pinned ? one->answered_at > present->answered_at : one->pinned)))
+      present = one;
+  }
+  return {};
+}
+
 std::vector<Resolved> LiveResolver::peek(std::span<const Ask> asks, Deadline deadline) {
   const Mono now = parts_.clock.now();
   std::vector<Resolved> known(asks.size());
@@ -1064,18 +1082,10 @@ std::vector<Resolved> LiveResolver::peek(std::span<const Ask> asks, Deadline dea
     for (const std::size_t i : missing) known[i] = failed(found.error());
     return known;
   }
-  std::vector<Slot> former;
-  std::vector<std::size_t> former_of;
-  for (std::size_t m = 0; m < missing.size(); ++m) {
-    if ((*found)[m]) continue;
-    for (const Key& key : asks[missing[m]].former) {
-      former.push_back({slots[m].pool, key});
-      former_of.push_back(m);
-    }
+  if (auto done = add_former_answers(asks, missing, *found, deadline); !done) {
+    for (const std::size_t i : missing) known[i] = failed(done.error());
+    return known;
   }
-  if (const auto old = parts_.store.find(former, deadline); old)
-    for (std::size_t f = 0; f < former.size(); ++f)
-      if ((*old)[f] && !(*found)[former_of[f]]) (*found)[former_of[f]] = (*old)[f];
   // What is left goes through the machine, which is forbidden to pay.
   struct Asking {
     std::size_t index = 0;

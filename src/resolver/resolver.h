@@ -58,7 +58,6 @@ struct AskOptions {
 
 struct Ask {
   Slot slot;
-  std::vector<Key> former;  // what the key was under older secrets: its answer is taken over
   std::string pre_image;    // what the key is made of; empty: what the built-in rules say of query
   Query query;
   Quality quality = Quality::none;

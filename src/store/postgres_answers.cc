@@ -40,27 +40,29 @@ Result<std::size_t> invalidate(PostgresWorkers& workers,
   return count_true(*slice, slots.size());
 }
 
-Result<std::vector<std::optional<Found>>> rekey(PostgresWorkers& workers,
-                                                std::span<const Rekey> rekeys,
-                                                Deadline deadline) {
-  PgLists lists{bigint, bytea, bigint, bytea, bytea, bytea};
+Result<std::vector<Rekeyed>> rekey(PostgresWorkers& workers,
+                                   std::span<const Rekey> rekeys,
+                                   Deadline deadline) {
+  PgLists lists{bigint, bytea, bigint, bytea, text, bytea, bytea};
   for (const auto& rekey : rekeys)
     lists.row(rekey.from.pool,
               bytes_of(rekey.from.key),
               rekey.to.pool,
               bytes_of(rekey.to.key),
+              rekey.query_json,
               PgBytes{rekey.pre_image},
               bytes_of(rekey.building_key));
   // Alone and once: which of two goes first is the caller's to say, and a second run would find the
   // moved ones moved and say that they were not.
-  const auto rows = workers.query("SELECT * FROM geonce.rekey($1, $2, $3, $4, $5, $6)",
+  const auto rows = workers.query("SELECT * FROM geonce.rekey($1, $2, $3, $4, $5, $6, $7)",
                                   lists.params(),
                                   deadline,
                                   PgRepeat::never);
   if (!rows) return fail(rows.error());
-  std::vector<std::optional<Found>> moved(rekeys.size());
+  std::vector<Rekeyed> moved(rekeys.size());
   for (int row = 0; row < rows->size(); ++row)
-    moved.at(static_cast<std::size_t>(rows->integer(row, 0) - 1)) = found_from(*rows, row, 1);
+    moved.at(static_cast<std::size_t>(rows->integer(row, 0) - 1)) =
+        static_cast<Rekeyed>(rows->integer(row, 1));
   return moved;
 }
 

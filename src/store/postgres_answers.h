@@ -17,9 +17,9 @@ Result<std::vector<std::optional<Found>>> find(PostgresWorkers& workers,
 Result<std::size_t> invalidate(PostgresWorkers& workers,
                                std::span<const Slot> slots,
                                Deadline deadline);
-Result<std::vector<std::optional<Found>>> rekey(PostgresWorkers& workers,
-                                                std::span<const Rekey> rekeys,
-                                                Deadline deadline);
+Result<std::vector<Rekeyed>> rekey(PostgresWorkers& workers,
+                                   std::span<const Rekey> rekeys,
+                                   Deadline deadline);
 Result<void> pin(PostgresWorkers& workers,
                  const Slot& slot,
                  const Answer& answer,

@@ -54,9 +54,8 @@ class PostgresStore final : public Store {
     if (slots.empty()) return std::size_t{0};
     return geonce::invalidate(workers_, slots, deadline);
   }
-  Result<std::vector<std::optional<Found>>> rekey(std::span<const Rekey> rekeys,
-                                                  Deadline deadline) override {
-    if (rekeys.empty()) return std::vector<std::optional<Found>>{};
+  Result<std::vector<Rekeyed>> rekey(std::span<const Rekey> rekeys, Deadline deadline) override {
+    if (rekeys.empty()) return std::vector<Rekeyed>{};
     return geonce::rekey(workers_, rekeys, deadline);
   }
   Result<void> pin(const Slot& slot,

@@ -16,7 +16,7 @@ enum class Phase : std::uint8_t { in_flight = 1, cooling = 2, blocked = 3 };
 struct EntryState {
   std::int64_t id = 0, gen = 0;
   int kind = kTombstone;
-  UtcMs answered_at = 0;
+  UtcMs answered_at = 0, erase_after = 0;
   int no_match_streak = 0;
   bool pinned = false;
   std::optional<IntentId> intent;
@@ -33,6 +33,7 @@ std::optional<EntryState> read_entry(SqliteWork& work, const Slot& slot) {
   entry.gen = row.integer(0);
   entry.kind = static_cast<int>(row.integer(1));
   entry.answered_at = row.integer(2);
+  entry.erase_after = row.integer(5);
   entry.pinned = row.integer(6) != 0;
   entry.id = row.integer(8);
   entry.no_match_streak = static_cast<int>(row.integer(9));
@@ -711,6 +712,25 @@ std::int64_t gen_beyond(const std::optional<EntryState>& entry, const std::optio
   return std::max(entry ? entry->gen : 0, claim ? claim->gen : 0) + 1;
 }
 
+/// Whether this is what its answer was bought for.
+bool is_for(SqliteWork& work, const EntryState& entry, std::string_view query_json) {
+  return work.db.prepare("SELECT 1 FROM entry_source WHERE entry = ? AND query_json = ?")
+      .bind(entry.id, query_json)
+      .step();
+}
+
+/// Which of two entries of one address is left.
+bool outlasts(const EntryState& there, const EntryState& entry, UtcMs now) {
+  if (there.erase_after <= now) return false;
+  if (there.kind != kTombstone && there.pinned != entry.pinned) return there.pinned;
+  return there.answered_at >= entry.answered_at;
+}
+
+void delete_entry(SqliteWork& work, const EntryState& entry) {
+  work.db.prepare("DELETE FROM entry WHERE id = ?").bind(entry.id).run();
+  work.db.prepare("DELETE FROM entry_source WHERE entry = ?").bind(entry.id).run();
+}
+
 void forget_no_matches(SqliteWork& work, const Slot& slot) {
   work.db.prepare("DELETE FROM no_match WHERE pool = ? AND key = ?")
       .bind(slot.pool, blob(slot.key))
@@ -732,31 +752,30 @@ bool invalidate(SqliteWork& work, const Slot& slot) {
   return entry && entry->found;
 }
 
-std::optional<Found> rekey(SqliteWork& work, const Rekey& rekey) {
-  const Slot& from = rekey.from;
-  const Slot& to = rekey.to;
-  const auto entry = read_entry(work, from);
-  const auto claim = read_claim(work, from);
-  const bool is_free = !read_entry(work, to) && !read_claim(work, to);
-  if (!entry || !entry->found || !is_free || (claim && claim->phase == Phase::in_flight))
-    return std::nullopt;
-  for (const std::string_view table : {"entry", "claim", "no_match"})
-    work.db
-        .prepare(fmt::format("UPDATE {} SET pool = ?, key = ? WHERE pool = ? AND key = ?", table))
-        .bind(to.pool, blob(to.key), from.pool, blob(from.key))
-        .run();
-  if (!rekey.pre_image.empty())
-    work.db
-        .prepare(
-            "UPDATE entry_source SET pre_image = ? WHERE entry = "
-            "(SELECT id FROM entry WHERE pool = ? AND key = ?)")
-        .bind(SqliteBlob{rekey.pre_image}, to.pool, blob(to.key))
-        .run();
-  if (rekey.building_key)
-    work.db.prepare("UPDATE entry SET building_key = ? WHERE pool = ? AND key = ?")
-        .bind(blob(*rekey.building_key), to.pool, blob(to.key))
-        .run();
-  return entry->found;
+Rekeyed rekey(SqliteWork& work, const Rekey& rekey) {
+  if (rekey.from == rekey.to) return Rekeyed::stayed;
+  const auto entry = read_entry(work, rekey.from);
+  const auto claim = read_claim(work, rekey.to);
+  if (!entry || !entry->found || !is_for(work, *entry, rekey.query_json) ||
+      (claim && claim->phase == Phase::in_flight))
+    return Rekeyed::stayed;
+  const auto there = read_entry(work, rekey.to);
+  if (there && outlasts(*there, *entry, work.now)) {
+    delete_entry(work, *entry);
+    return Rekeyed::merged;
+  }
+  if (there) delete_entry(work, *there);
+  work.db.prepare("UPDATE entry SET pool = ?, key = ?, gen = ?, building_key = ? WHERE id = ?")
+      .bind(rekey.to.pool,
+            blob(rekey.to.key),
+            there ? std::max(there->gen, entry->gen) + 1 : entry->gen,
+            rekey.building_key ? std::optional(blob(*rekey.building_key)) : std::nullopt,
+            entry->id)
+      .run();
+  work.db.prepare("UPDATE entry_source SET pre_image = ? WHERE entry = ?")
+      .bind(SqliteBlob{rekey.pre_image}, entry->id)
+      .run();
+  return there ? Rekeyed::merged : Rekeyed::moved;
 }
 
 void pin(SqliteWork& work,

@@ -18,7 +18,7 @@ Released release(SqliteWork& work, const ReleaseRequest& request);
 
 /// Whether there was an entry that could be served.
 bool invalidate(SqliteWork& work, const Slot& slot);
-std::optional<Found> rekey(SqliteWork& work, const Rekey& rekey);
+Rekeyed rekey(SqliteWork& work, const Rekey& rekey);
 void pin(SqliteWork& work,
          const Slot& slot,
          const Answer& answer,

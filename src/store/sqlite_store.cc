@@ -91,9 +91,8 @@ class SqliteStore final : public Store {
     if (!had) return fail(had.error());
     return static_cast<std::size_t>(std::count(had->begin(), had->end(), 1));
   }
-  Result<std::vector<std::optional<Found>>> rekey(std::span<const Rekey> rekeys,
-                                                  Deadline deadline) override {
-    std::vector<std::optional<Found>> moved(rekeys.size());
+  Result<std::vector<Rekeyed>> rekey(std::span<const Rekey> rekeys, Deadline deadline) override {
+    std::vector<Rekeyed> moved(rekeys.size());
     if (rekeys.empty()) return moved;
     auto done = writer_.run(rekeys.front().to, rekeys.size(), deadline, [&](SqliteWork& work) {
       for (std::size_t i = 0; i < rekeys.size() && !work.db.has_failed(); ++i)

@@ -328,12 +328,17 @@ struct StoreStats {
                batches = 0;
 };
 
-/// An address whose key has changed, because a new secret or new rules make it.
+/// An answer whose key has changed, because a new secret or new rules make it.
 struct Rekey {
   Slot from, to;
-  std::string pre_image;            // what the new key is made of; empty: as before
-  std::optional<Key> building_key;  // empty: as before
+  std::string query_json;  // what the answer was bought for; an answer to anything else stays
+  std::string pre_image;   // what the new key is made of
+  std::optional<Key> building_key;
 };
+
+/// What became of it. `stayed`: there is no such answer (any more), or a call for `to` is on its
+/// way. `merged`: `to` had an entry, and one of the two is left.
+enum class Rekeyed : std::uint8_t { stayed, moved, merged };
 
 /// The durable truth. Each method is one transaction (or one per ≤ 1,000 rows where it says so);
 /// what it returned is on disk. Every method may be called from several threads at once, calls that
@@ -357,10 +362,10 @@ class Store {
   /// Opens a new window: answers of calls begun before cannot fill it. Returns how many had an
   /// entry.
   virtual Result<std::size_t> invalidate(std::span<const Slot>, Deadline) = 0;
-  /// Files what is remembered under `from` under `to`, claims at rest and single no-matches with
-  /// it. Nothing moves where `to` has an entry or a claim, or a call for `from` is on its way.
-  /// returns   per pair what stands under `to` now, if it was moved
-  virtual Result<std::vector<std::optional<Found>>> rekey(std::span<const Rekey>, Deadline) = 0;
+  /// Files the answer under `from` under `to`, in the order given. Where `to` has an entry, the one
+  /// that a person pinned stays, else the later one (a drop counts as one), and the other is
+  /// erased. Claims and single no-matches stay where they are: they are of whatever was asked last.
+  virtual Result<std::vector<Rekeyed>> rekey(std::span<const Rekey>, Deadline) = 0;
   /// Stores an answer a person gave; nothing replaces it but another pin or `invalidate`.
   virtual Result<void> pin(const Slot&,
                            const Answer&,

@@ -16,7 +16,7 @@ class FaultyStore : public Store {
  public:
   explicit FaultyStore(Store& store) : store_(store) {}
 
-  /// operation   find, take, advance, commit, release, find_places
+  /// operation   find, take, advance, commit, release, rekey, entry, find_places
   void set_fault(std::function<std::optional<Error>(std::string_view operation)> fault) {
     fault_.with([&](auto& present) { present = std::move(fault); });
   }
@@ -50,8 +50,8 @@ class FaultyStore : public Store {
     return store_.find_places(keys, d);
   }
 
-  Result<std::vector<std::optional<Found>>> rekey(std::span<const Rekey> rekeys,
-                                                  Deadline d) override {
+  Result<std::vector<Rekeyed>> rekey(std::span<const Rekey> rekeys, Deadline d) override {
+    if (auto error = fault("rekey")) return fail(std::move(*error));
     return store_.rekey(rekeys, d);
   }
   Result<std::size_t> invalidate(std::span<const Slot> slots, Deadline d) override {
@@ -78,6 +78,7 @@ class FaultyStore : public Store {
     return store_.open_intents(owner, also, d);
   }
   Result<std::optional<EntryRow>> entry(const Slot& slot, Deadline d) override {
+    if (auto error = fault("entry")) return fail(std::move(*error));
     return store_.entry(slot, d);
   }
   Result<std::vector<EntryRow>> entries(const EntryFilter& filter, Deadline d) override {

@@ -7,6 +7,7 @@
 #include "app/shared_tier.h"
 #include "cli/session.h"
 #include "core/normalize.h"
+#include "resolver/former_answers.h"
 
 namespace geonce::cli {
 namespace {
@@ -18,7 +19,8 @@ struct Arguments {
 };
 
 boost::json::object json_of(const EntryRow& entry, const KeyRing& ring) {
-  boost::json::object object{{"key", ring.text(entry.slot.key)},
+  const std::string prefix = ring.prefix(entry.slot.key, entry.pre_image);
+  boost::json::object object{{"key", prefix + to_hex(entry.slot.key)},
                              {"gen", entry.gen},
                              {"answered_at", utc_text(entry.answered_at)},
                              {"fresh_until", utc_text(entry.fresh_until)},
@@ -26,7 +28,7 @@ boost::json::object json_of(const EntryRow& entry, const KeyRing& ring) {
                              {"erase_after", utc_text(entry.erase_after)},
                              {"pinned", entry.pinned},
                              {"no_match_streak", entry.no_match_streak}};
-  if (entry.building_key) object["building_key"] = ring.text(*entry.building_key);
+  if (entry.building_key) object["building_key"] = prefix + to_hex(*entry.building_key);
   if (entry.intent) object["intent"] = to_string(*entry.intent);
   if (!entry.answer) {
     object["kind"] = "dropped";
@@ -68,33 +70,43 @@ void print(const boost::json::object& object) {
   std::fputs((text + "}\n").c_str(), stdout);
 }
 
-Result<Slot> slot_of_arguments(const Globals& globals,
-                               const Arguments& arguments,
-                               const KeyRing& ring) {
+Result<Named> named_in(const Globals& globals, const Arguments& arguments, const KeyRing& ring) {
   auto country = country_of("--country", arguments.country);
   if (!country) return fail(country.error());
-  return slot_of(arguments.what, *country, ring, globals);
+  return named(arguments.what, *country, ring, globals);
+}
+
+/// An address, which may still stand under a former key; none for a key.
+std::vector<Missing> missing_of(const Named& what) {
+  if (!what.query) return {};
+  return {{what.slot, what.query->view(), what.pre_image}};
 }
 
 int show(const Globals& globals, const Arguments& arguments) {
   const auto ring = load_key_ring(globals);
   if (!ring) return report(ring.error());
-  const auto slot = slot_of_arguments(globals, arguments, *ring);
-  if (!slot) return report(slot.error());
+  const auto what = named_in(globals, arguments, *ring);
+  if (!what) return report(what.error());
   auto store = open_existing_store(globals);
   if (!store) return report(store.error());
-  const auto entry = (*store)->entry(*slot, patience());
+  const auto entry = (*store)->entry(what->slot, patience());
   if (!entry) return report(entry.error());
-  if (!*entry)
+  if (*entry) {
+    print(json_of(**entry, *ring));
+    return 0;
+  }
+  const auto former = find_former_answers(**store, *ring, missing_of(*what), patience());
+  if (!former) return report(former.error());
+  if (former->empty())
     return report(
         {ErrorCode::not_found,
          fmt::format(
              "nothing is remembered under {} (address points of your own answer without that)",
-             ring->text(slot->key)),
+             ring->text(what->slot.key)),
          {},
          {},
          {}});
-  print(json_of(**entry, *ring));
+  print(json_of(former->front().entry, *ring));
   return 0;
 }
 
@@ -121,16 +133,20 @@ Result<void> tell_redis(const Globals& globals, const Slot& slot, Store& store) 
 int drop(const Globals& globals, const Arguments& arguments) {
   const auto ring = load_key_ring(globals);
   if (!ring) return report(ring.error());
-  const auto slot = slot_of_arguments(globals, arguments, *ring);
-  if (!slot) return report(slot.error());
+  const auto what = named_in(globals, arguments, *ring);
+  if (!what) return report(what.error());
   auto store = open_existing_store(globals);
   if (!store) return report(store.error());
-  const auto dropped = (*store)->invalidate(std::span(&*slot, 1), patience());
+  if (auto done =
+          take_over_former_answers(**store, *ring, missing_of(*what), patience());
+      !done)
+    return report(done.error());
+  const auto dropped = (*store)->invalidate(std::span(&what->slot, 1), patience());
   if (!dropped) return report(dropped.error());
   fmt::print("{} {}\n",
-             ring->text(slot->key),
+             ring->text(what->slot.key),
              *dropped > 0 ? "dropped; the next question buys anew" : "was not remembered");
-  const auto told = tell_redis(globals, *slot, **store);
+  const auto told = tell_redis(globals, what->slot, **store);
   return told ? 0 : report(told.error());
 }
 

@@ -83,7 +83,6 @@ int get(const Globals& globals, const Arguments& arguments) {
   if (!engine) return report(engine.error());
   Ask ask;
   ask.slot.key = keyed->key;
-  ask.former = keyed->former;
   ask.pre_image = keyed->pre_image;
   ask.query = Query::from(query);
   ask.query.country = keyed->country;

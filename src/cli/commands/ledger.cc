@@ -44,9 +44,9 @@ Result<LedgerFilter> filter_of(const Globals& globals,
   if (!arguments.key.empty()) {
     auto country = country_of("--country", arguments.country);
     if (!country) return fail(country.error());
-    auto slot = slot_of(arguments.key, *country, ring, globals);
-    if (!slot) return fail(slot.error());
-    filter.slot = *slot;
+    auto named_key = named(arguments.key, *country, ring, globals);
+    if (!named_key) return fail(named_key.error());
+    filter.slot = named_key->slot;
   }
   filter.limit = arguments.limit;
   return filter;

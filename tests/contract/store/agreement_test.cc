@@ -123,6 +123,10 @@ std::string show(const EntryRow& row) {
                      row.building_key ? to_text(*row.building_key) : "none");
 }
 
+std::string show(Rekeyed rekeyed) {
+  return rekeyed == Rekeyed::stayed ? "stayed" : rekeyed == Rekeyed::moved ? "moved" : "merged";
+}
+
 std::string show(const SweepReport& report) {
   return fmt::format(
       "entries {} negatives {} claims {}", report.entries, report.negatives, report.claims);
@@ -388,10 +392,13 @@ class Steps {
     });
   }
   void rekey() {
-    const Rekey there{slot(1), slot(2), "moved", building(5)};
-    const Rekey back{slot(2), slot(1), "moved back", {}};
-    const Rekey& one = chance(50) ? there : back;
-    both("rekey", [&](Side& side) { return side.store.rekey({&one, 1}, Deadline::never()); });
+    const std::uint32_t from = chance(50) ? 1 : 2;
+    const auto entry = model_.store.entry(slot(from), Deadline::never());
+    Rekey one{slot(from), slot(3 - from), "", fmt::format("of {}", from), building(from)};
+    if (entry && *entry && chance(90)) one.query_json = (*entry)->query_json;
+    both(fmt::format("rekey {} {}", from, one.query_json), [&](Side& side) {
+      return side.store.rekey({&one, 1}, Deadline::never());
+    });
   }
 
   void pass_time() {

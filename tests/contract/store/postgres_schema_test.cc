@@ -139,7 +139,7 @@ TEST_F(PostgresSchemas,
   EXPECT_TRUE((*store.find({&ask.slot, 1}, Deadline::never()))[0]);
   EXPECT_TRUE(store.pin(slot(2), match(), "{}", "", {}, Deadline::never()));
   EXPECT_TRUE(store.invalidate({&ask.slot, 1}, Deadline::never()));
-  const Rekey rekey{slot(2), slot(3), {}, {}};
+  const Rekey rekey{slot(2), slot(3), "{}", {}, {}};
   EXPECT_TRUE(store.rekey({&rekey, 1}, Deadline::never()));
   EXPECT_TRUE(store.load_places("own", true, {}, Deadline::never()));
   const auto batch =

@@ -70,10 +70,9 @@ class ModelStore final : public Store {
     if (!done) return fail(std::move(done.error()));
     return had;
   }
-  Result<std::vector<std::optional<Found>>> rekey(std::span<const Rekey> rekeys,
-                                                  Deadline deadline) override {
+  Result<std::vector<Rekeyed>> rekey(std::span<const Rekey> rekeys, Deadline deadline) override {
     return with(deadline, [&](auto& world, UtcMs now) {
-      std::vector<std::optional<Found>> moved;
+      std::vector<Rekeyed> moved;
       for (const Rekey& rekey : rekeys) moved.push_back(world.rekey(rekey, now));
       return moved;
     });

@@ -36,26 +36,26 @@ bool ModelWorld::invalidate(const Slot& slot, UtcMs now) {
   return had_one;
 }
 
-std::optional<Found> ModelWorld::rekey(const Rekey& rekey, UtcMs now) {
-  const auto entry = entries_.find(rekey.from);
-  const auto claim = claims_.find(rekey.from);
-  if (entry == entries_.end() || !look(entry->second, now) || entries_.contains(rekey.to) ||
-      claims_.contains(rekey.to) ||
-      (claim != claims_.end() && claim->second.phase == Phase::in_flight))
-    return std::nullopt;
-  const auto move = [&](auto& map) {
-    auto node = map.extract(rekey.from);
-    if (node.empty()) return;
-    node.key() = rekey.to;
-    map.insert(std::move(node));
-  };
-  move(entries_);
-  move(claims_);
-  move(no_matches_);
-  Entry& moved = entries_.at(rekey.to);
-  if (!rekey.pre_image.empty()) moved.pre_image = rekey.pre_image;
-  if (rekey.building_key) moved.building_key = rekey.building_key;
-  return look(moved, now);
+Rekeyed ModelWorld::rekey(const Rekey& rekey, UtcMs now) {
+  const auto from = entries_.find(rekey.from);
+  const Claim* claim = look_up(claims_, rekey.to);
+  if (rekey.from == rekey.to || from == entries_.end() || !look(from->second, now) ||
+      from->second.query_json != rekey.query_json ||
+      (claim != nullptr && claim->phase == Phase::in_flight))
+    return Rekeyed::stayed;
+  Entry moving = std::move(from->second);
+  entries_.erase(from);
+  moving.pre_image = rekey.pre_image;
+  moving.building_key = rekey.building_key;
+  const auto [to, is_free] = entries_.try_emplace(rekey.to, moving);
+  if (is_free) return Rekeyed::moved;
+  Entry& there = to->second;
+  moving.gen = std::max(moving.gen, there.gen) + 1;
+  const bool is_over = there.erase_after <= now;
+  const bool is_by_hand = there.answer != nullptr && there.pinned != moving.pinned;
+  if (is_over || (is_by_hand ? moving.pinned : moving.answered_at > there.answered_at))
+    there = std::move(moving);
+  return Rekeyed::merged;
 }
 
 void ModelWorld::pin(const Slot& slot,

@@ -38,7 +38,7 @@ class ModelWorld {
 
   // model_upkeep.cc
   bool invalidate(const Slot& slot, UtcMs now);
-  std::optional<Found> rekey(const Rekey& rekey, UtcMs now);
+  Rekeyed rekey(const Rekey& rekey, UtcMs now);
   void pin(const Slot& slot,
            const Answer& answer,
            std::string_view query_json,

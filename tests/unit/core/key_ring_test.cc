@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/normalize.h"
+
 namespace geonce {
 namespace {
 
@@ -65,6 +67,65 @@ TEST(KeyRing, a_key_is_read_back_whatever_secret_its_text_names) {
   EXPECT_FALSE(parse_key("n1.K2_" + std::string(64, '0')));
   EXPECT_FALSE(parse_key("n1._" + std::string(64, '0')));
   EXPECT_FALSE(parse_key("n1.k2" + std::string(64, '0')));
+}
+
+// --- versions of the rules
+
+constexpr std::array<FormerRules, 2> kTwoOlder{
+    {{0,
+      [](const QueryView& query) -> Result<std::string> {
+        return fmt::format("geonce\x1Fn0\x1F{}", query.text);
+      }},
+     {-1, [](const QueryView& query) -> Result<std::string> {
+        if (query.text == "new") return fail(ErrorCode::invalid_address, "unknown then");
+        return fmt::format("geonce\x1Fn-1\x1F{}", query.text);
+      }}}};
+
+QueryView query_of(std::string_view text) {
+  QueryView query;
+  query.text = text;
+  return query;
+}
+
+TEST(KeyRing, the_keys_an_address_had_are_those_of_each_version_under_each_secret) {
+  const auto k1 = KeyRing::parse(kOld);
+  const auto k2 = KeyRing::parse(kNew);
+  const auto ring = KeyRing::parse(kNew + kOld + "plain")->with_former_rules(kTwoOlder);
+  EXPECT_THAT(ring.former(query_of("x"), "image"),
+              testing::ElementsAre(k1->key("image"),
+                                   sha256("image"),
+                                   k2->key("geonce\x1Fn0\x1Fx"),
+                                   k1->key("geonce\x1Fn0\x1Fx"),
+                                   sha256("geonce\x1Fn0\x1Fx"),
+                                   k2->key("geonce\x1Fn-1\x1Fx"),
+                                   k1->key("geonce\x1Fn-1\x1Fx"),
+                                   sha256("geonce\x1Fn-1\x1Fx")));
+  EXPECT_EQ(ring.former(query_of("new"), "image").size(), 5U)
+      << "what a version could not read has no key of it";
+  EXPECT_TRUE(KeyRing::plain().with_former_rules(kTwoOlder).has_former());
+}
+
+TEST(KeyRing, what_stands_before_a_key_names_the_version_and_the_secret_that_made_it) {
+  const auto ring = KeyRing::parse(kNew + kOld + "plain");
+  const auto k1 = KeyRing::parse(kOld);
+  const std::string image = "geonce\x1Fn0\x1Fx";
+  EXPECT_EQ(ring->prefix(ring->key(image), image), "n0.k2_");
+  EXPECT_EQ(ring->prefix(k1->key(image), image), "n0.k1_");
+  EXPECT_EQ(ring->prefix(sha256(image), image), "n0_");
+  EXPECT_EQ(parse_key("n0.k1_" + to_hex(k1->key(image))), k1->key(image));
+  EXPECT_FALSE(parse_key("n_" + std::string(64, '0')));
+  EXPECT_FALSE(parse_key("nx_" + std::string(64, '0')));
+  EXPECT_EQ(ring->prefix(Key{}, image), ring->prefix()) << "made of something else";
+  EXPECT_EQ(ring->prefix(Key{}, ""), ring->prefix());
+}
+
+TEST(KeyRing, this_program_has_no_older_rules_and_its_own_have_the_number_that_keys_show) {
+  EXPECT_TRUE(former_rules().empty());
+  EXPECT_FALSE(KeyRing::plain().has_former());
+  QueryView query = query_of("12 Oak St, Reno, NV 89501");
+  query.country = Country('U', 'S');
+  EXPECT_THAT(pre_image(*Normalizer().normalize(query)),
+              testing::StartsWith(fmt::format("geonce\x1Fn{}\x1F", kKeyVersion)));
 }
 
 }  // namespace
