@@ -27,6 +27,8 @@ Head head_of(const Key& key) {
   return head;
 }
 
+bool is_unread(const Error& error) { return error.code == ErrorCode::reader_unavailable; }
+
 /// Every entry, in slot order.
 Result<void> each_entry(Store& store,
                         Deadline deadline,
@@ -64,7 +66,8 @@ struct Part {
 
 class Plan {
  public:
-  Plan(Store& store, const KeyRing& ring) : store_(store), ring_(ring), normalizer_(ring) {}
+  Plan(Store& store, const KeyRing& ring, SecondReader* second)
+      : store_(store), ring_(ring), normalizer_(ring, second) {}
 
   Result<RekeyPlan> make(Deadline deadline) {
     auto done =
@@ -96,8 +99,8 @@ class Plan {
     return {entry.answer != nullptr, entry.pinned, entry.answered_at};
   }
 
-  Seat seat_of(const EntryRow& entry, const std::optional<Rekey>& rekey) const {
-    const Slot& slot = rekey ? rekey->to : entry.slot;
+  static Seat seat_of(const EntryRow& entry, const Rekey* rekey) {
+    const Slot& slot = rekey == nullptr ? entry.slot : rekey->to;
     return {head_of(slot.key), slot.pool, slot == entry.slot, standing_of(entry)};
   }
 
@@ -114,14 +117,14 @@ class Plan {
 
   void add(const EntryRow& entry) {
     if (entry.answer == nullptr) {  // dropped; what is older and moves here goes as well
-      seats_.push_back(seat_of(entry, std::nullopt));
+      seats_.push_back(seat_of(entry, nullptr));
       return;
     }
     ++plan_.entries;
     const auto rekey = refiled(entry, normalizer_);
-    seats_.push_back(seat_of(entry, rekey));
+    seats_.push_back(seat_of(entry, rekey ? &*rekey : nullptr));
     if (!rekey) {
-      ++plan_.unreadable;
+      ++(is_unread(rekey.error()) ? plan_.unread : plan_.unreadable);
       return;
     }
     if (rekey->to != rekey->from && entry.pre_image != rekey->pre_image) ++plan_.by_rules;
@@ -151,7 +154,7 @@ class Plan {
       if (left.standing.is_answer) ++(left.is_there ? plan_.same : plan_.moves);
       if (group.size() > 1 && shared_.size() < kExamples) shared_.insert(left.key);
     }
-    plan_.same -= plan_.unreadable;  // they are where they are
+    plan_.same -= plan_.unreadable + plan_.unread;  // they are where they are
     seats_ = {};
   }
 
@@ -168,23 +171,23 @@ class Plan {
   }
 
   void show(const EntryRow& entry) {
-    const auto rekey = entry.answer == nullptr ? std::nullopt : refiled(entry, normalizer_);
+    const auto rekey = refiled(entry, normalizer_);
+    const Rekey* moves = entry.answer != nullptr && rekey ? &*rekey : nullptr;
+    const Seat seat = seat_of(entry, moves);
     const auto keep = [&](std::vector<Member>& members) {
-      if (members.size() < kMostOfOne)
-        members.push_back({shown(entry, rekey), seat_of(entry, rekey)});
+      if (members.size() < kMostOfOne) members.push_back({shown(entry, moves), seat});
     };
-    if (const auto seat = seat_of(entry, rekey); shared_.contains(seat.key))
-      keep(merges_[seat.key]);
-    if (!rekey) return;
-    for (const Head& former : former_of(entry, *rekey))
+    if (shared_.contains(seat.key)) keep(merges_[seat.key]);
+    if (moves == nullptr) return;
+    for (const Head& former : former_of(entry, *moves))
       if (apart_.contains(former)) keep(splits_[former]);
   }
 
-  PlannedEntry shown(const EntryRow& entry, const std::optional<Rekey>& rekey) const {
+  PlannedEntry shown(const EntryRow& entry, const Rekey* rekey) const {
     PlannedEntry shown;
     shown.key = ring_.prefix(entry.slot.key, entry.pre_image) + to_hex(entry.slot.key);
     if (const auto query = query_from_json(entry.query_json)) shown.address = query->one_line();
-    shown.new_key = rekey ? ring_.text(rekey->to.key) : shown.key;
+    shown.new_key = rekey == nullptr ? shown.key : ring_.text(rekey->to.key);
     return shown;
   }
 
@@ -221,19 +224,28 @@ class Plan {
 
 }  // namespace
 
-Result<RekeyPlan> plan_rekey(Store& store, const KeyRing& ring, Deadline deadline) {
-  return Plan(store, ring).make(deadline);
+Result<RekeyPlan> plan_rekey(Store& store,
+                             const KeyRing& ring,
+                             SecondReader* second,
+                             Deadline deadline) {
+  return Plan(store, ring, second).make(deadline);
 }
 
-Result<RekeyReport> rekey_entries(Store& store, const KeyRing& ring, Deadline deadline) {
+Result<RekeyReport> rekey_entries(Store& store,
+                                  const KeyRing& ring,
+                                  SecondReader* second,
+                                  Deadline deadline) {
   RekeyReport report;
-  Normalizer normalizer(ring);
+  Normalizer normalizer(ring, second);
   auto done = each_entry(store, deadline, [&](std::span<const EntryRow> page) -> Result<void> {
     std::vector<Rekey> rekeys;
     for (const EntryRow& entry : page) {
       if (entry.answer == nullptr) continue;
       auto rekey = refiled(entry, normalizer);
-      if (rekey && rekey->to != rekey->from) rekeys.push_back(std::move(*rekey));
+      if (!rekey)
+        report.unread += is_unread(rekey.error()) ? 1 : 0;
+      else if (rekey->to != rekey->from)
+        rekeys.push_back(std::move(*rekey));
     }
     const auto all = store.rekey(rekeys, deadline);
     if (!all) return fail(all.error());

@@ -20,7 +20,7 @@ namespace geonce {
 /// One distinct address of a chunk and what became of it.
 struct Asked {
   Slot slot;
-  std::string pre_image;    // where a second reader read it
+  std::string pre_image;  // where a second reader read it
   Country country;
   Quality quality = Quality::none;
   bool took_defaults = false;  // the file's default city or state

@@ -150,9 +150,15 @@ std::vector<Key> KeyRing::former(const QueryView& query,
     for (const auto& secret : secrets_) keys.push_back(made_with(secret.get(), image));
   };
   if (built_in != pre_image) add(built_in);
-  for (const FormerRules& rules : rules_)
-    if (const auto older = rules.pre_image(query)) add(*older);
+  for (const std::string& older : former_pre_images(query)) add(older);
   return keys;
+}
+
+std::vector<std::string> KeyRing::former_pre_images(const QueryView& query) const {
+  std::vector<std::string> images;
+  for (const FormerRules& rules : rules_)
+    if (auto image = rules.pre_image(query)) images.push_back(std::move(*image));
+  return images;
 }
 
 KeyRing KeyRing::with_former_rules(std::span<const FormerRules> rules) const {

@@ -36,6 +36,8 @@ class KeyRing {
   [[nodiscard]] std::vector<Key> former(const QueryView& query,
                                         std::string_view pre_image,
                                         std::string_view built_in) const;
+  /// What each older version makes of it, the youngest first; not those that give it no key.
+  [[nodiscard]] std::vector<std::string> former_pre_images(const QueryView& query) const;
   [[nodiscard]] bool has_former() const { return secrets_.size() > 1 || !rules_.empty(); }
   /// The same secrets with other older rules than former_rules().
   [[nodiscard]] KeyRing with_former_rules(std::span<const FormerRules> rules) const;

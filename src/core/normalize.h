@@ -69,7 +69,7 @@ struct Keyed {
   Mode mode = Mode::unparsed;
   Quality quality = Quality::none;
   Country country;
-  std::string pre_image;    // what the key is made of, where a second reader read it; else empty
+  std::string pre_image;  // what the key is made of, where a second reader read it; else empty
 };
 
 class SecondReader;

@@ -58,7 +58,7 @@ struct AskOptions {
 
 struct Ask {
   Slot slot;
-  std::string pre_image;    // what the key is made of; empty: what the built-in rules say of query
+  std::string pre_image;  // what the key is made of; empty: what the built-in rules say of query
   Query query;
   Quality quality = Quality::none;
   AskOptions options;

@@ -719,11 +719,8 @@ bool is_for(SqliteWork& work, const EntryState& entry, std::string_view query_js
       .step();
 }
 
-/// Which of two entries of one address is left.
-bool outlasts(const EntryState& there, const EntryState& entry, UtcMs now) {
-  if (there.erase_after <= now) return false;
-  if (there.kind != kTombstone && there.pinned != entry.pinned) return there.pinned;
-  return there.answered_at >= entry.answered_at;
+Standing standing_of(const EntryState& entry) {
+  return {entry.kind != kTombstone, entry.pinned, entry.answered_at};
 }
 
 void delete_entry(SqliteWork& work, const EntryState& entry) {
@@ -760,7 +757,8 @@ Rekeyed rekey(SqliteWork& work, const Rekey& rekey) {
       (claim && claim->phase == Phase::in_flight))
     return Rekeyed::stayed;
   const auto there = read_entry(work, rekey.to);
-  if (there && outlasts(*there, *entry, work.now)) {
+  const bool is_alive = there && there->erase_after > work.now;
+  if (is_alive && outlasts(standing_of(*there), standing_of(*entry))) {
     delete_entry(work, *entry);
     return Rekeyed::merged;
   }

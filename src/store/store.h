@@ -336,6 +336,18 @@ struct Rekey {
   std::optional<Key> building_key;
 };
 
+/// What decides which of two entries of one address is left.
+struct Standing {
+  bool is_answer = false;  // false: it was dropped, at `answered_at`
+  bool pinned = false;
+  UtcMs answered_at = 0;
+};
+/// `moving` is an answer.
+inline bool outlasts(const Standing& there, const Standing& moving) {
+  if (there.is_answer && there.pinned != moving.pinned) return there.pinned;
+  return there.answered_at >= moving.answered_at;
+}
+
 /// What became of it. `stayed`: there is no such answer (any more), or a call for `to` is on its
 /// way. `merged`: `to` had an entry, and one of the two is left.
 enum class Rekeyed : std::uint8_t { stayed, moved, merged };
@@ -363,8 +375,8 @@ class Store {
   /// entry.
   virtual Result<std::size_t> invalidate(std::span<const Slot>, Deadline) = 0;
   /// Files the answer under `from` under `to`, in the order given. Where `to` has an entry, the one
-  /// that a person pinned stays, else the later one (a drop counts as one), and the other is
-  /// erased. Claims and single no-matches stay where they are: they are of whatever was asked last.
+  /// that `outlasts` is left, what a person pinned or else the later one, and the other is erased.
+  /// Claims and single no-matches stay where they are: they are of whatever was asked last.
   virtual Result<std::vector<Rekeyed>> rekey(std::span<const Rekey>, Deadline) = 0;
   /// Stores an answer a person gave; nothing replaces it but another pin or `invalidate`.
   virtual Result<void> pin(const Slot&,

@@ -114,3 +114,52 @@ def test_versions_and_secrets_change_together(program, provider):
     assert {row["geo_key"][:6] for row in rows} == {"n1.k2_"}
     assert len(provider.bill()) == len(HOUSES) + 1, "the one that was dropped"
     assert len(program.entries()) == len(HOUSES)
+
+
+def test_a_plan_tells_merges_and_splits_before_anything_changes(program, provider):
+    program.since_n0()
+    spelt_out = [house.replace("St,", "Street,") for house in HOUSES[:3]]
+    program.write(spelt_out)
+    program.binary = find_binary("geonce").resolve()
+    assert {row["geo_cache"] for row in program.batch("--restart")} == {"paid"}
+    program.file_as_n0()  # now three streets are there in two spellings, under two keys
+    program.since_n0()
+    flat = HOUSES[5].replace(",", " Apt 1,")
+    assert program.run("get", flat, "--country", "US").rc == 0  # the same as the house to n0, and not to n1
+    before = program.entries()
+
+    plan = program.run("rekey", "--plan")
+    assert plan.rc == 0, plan.err
+    lines = plan.out.splitlines()
+    assert lines[0].startswith("124 answers: 1 keep their keys, 120 would move to another key, 3 would be erased")
+    assert lines[1].startswith("1 former address is several now")
+    assert lines[2].startswith("123 have another key because of the rules")
+    assert sum(line.startswith("one address now, n1_") for line in lines) == 3
+    assert sum(line.startswith("    left    n0_") for line in lines) == 3
+    assert sum(line.startswith("    erased  n0_") for line in lines) == 3
+    assert lines[-3] == "one address before, and several now"
+    assert "Reno" not in plan.out
+    shown = program.run("rekey", "--plan", "--addresses").out
+    assert f"({flat})" in shown and f"({HOUSES[5]})" in shown and f"({spelt_out[0]})" in shown
+    assert program.entries() == before
+
+    moved = program.run("rekey")
+    assert "120 answers moved to another key, 3 met another answer" in moved.out, moved.out
+    assert "121 answers: 121 keep their keys" in program.run("rekey", "--plan").out
+    assert {entry["key"][:3] for entry in program.entries()} == {"n1_"}
+    program.binary = find_binary("geonce").resolve()
+    program.write([*HOUSES, *spelt_out, flat])
+    assert {row["geo_status"] for row in program.batch("--restart", "--cache-only")} == {"match"}
+    assert program.run("rekey", "--addresses").rc == 2
+
+
+def test_a_plan_may_be_made_while_others_work(program, provider):
+    program.since_n0()
+    run = program.start(*COMMAND[:-4], "-o", "a.csv", "--restart")
+    plan = program.run("rekey", "--plan")
+    assert plan.rc == 0, plan.err
+    assert program.run("rekey").rc == 0
+    _, err = run.communicate(timeout=120)
+    assert run.returncode == 0, err.decode()
+    assert {row["geo_status"] for row in read_rows(program.directory / "a.csv")} == {"match"}
+    assert len(provider.bill()) == len(HOUSES)

@@ -137,9 +137,7 @@ int drop(const Globals& globals, const Arguments& arguments) {
   if (!what) return report(what.error());
   auto store = open_existing_store(globals);
   if (!store) return report(store.error());
-  if (auto done =
-          take_over_former_answers(**store, *ring, missing_of(*what), patience());
-      !done)
+  if (auto done = take_over_former_answers(**store, *ring, missing_of(*what), patience()); !done)
     return report(done.error());
   const auto dropped = (*store)->invalidate(std::span(&what->slot, 1), patience());
   if (!dropped) return report(dropped.error());

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,32 @@
 
 namespace geonce::cli {
 namespace {
+
+struct Arguments {
+  bool only_plan = false, addresses = false;
+};
+
+std::string named(std::string_view key, const std::string& address, const Arguments& arguments) {
+  return arguments.addresses ? fmt::format("{} ({})", key, address) : std::string(key);
+}
+
+void print_merges(const RekeyPlan& plan, const Arguments& arguments) {
+  for (const auto& entries : plan.merge_examples) {
+    fmt::print("one address now, {}\n", entries.front().new_key);
+    for (const PlannedEntry& entry : entries)
+      fmt::print("    {}  {}\n",
+                 entry.is_erased ? "erased" : "left  ",
+                 named(entry.key, entry.address, arguments));
+  }
+}
+
+void print_splits(const RekeyPlan& plan, const Arguments& arguments) {
+  for (const auto& entries : plan.split_examples) {
+    fmt::print("one address before, and several now\n");
+    for (const PlannedEntry& entry : entries)
+      fmt::print("    {}  from  {}\n", entry.new_key, named(entry.key, entry.address, arguments));
+  }
+}
 
 /// What was not read is the error of the command: it is to be run again.
 int tell_unread(std::int64_t unread) {
@@ -21,34 +48,42 @@ int tell_unread(std::int64_t unread) {
        {}});
 }
 
-int plan(Store& store, const KeyRing& ring, SecondReader* second) {
+int plan(Store& store, const KeyRing& ring, SecondReader* second, const Arguments& arguments) {
   const auto planned = plan_rekey(store, ring, second, Deadline::never());
   if (!planned) return report(planned.error());
   fmt::print(
-      "{} answers: {} keep their keys, {} would move to another key, {} would merge with another "
-      "answer and stay, {} have a spelling without a key\n",
+      "{} answers: {} keep their keys, {} would move to another key, {} would be erased for "
+      "another "
+      "answer of the same address, {} have a spelling without a key\n",
       planned->entries,
       planned->same,
       planned->moves,
       planned->merges,
       planned->unreadable);
-  for (const auto& [one, other] : planned->examples)
-    fmt::print("one address now:  {}  =  {}\n", one, other);
-  if (planned->moves > 0)
+  if (planned->splits > 0)
+    fmt::print("{} {} several now, as far as the remembered spellings tell\n",
+               planned->splits,
+               planned->splits == 1 ? "former address is" : "former addresses are");
+  if (planned->by_rules > 0)
     fmt::print(
-        "other spellings of an address that moves may have other keys now; they are bought when "
-        "they are asked\n");
+        "{} have another key because of the rules: other spellings of these may have other keys "
+        "now, and are bought when they are asked\n",
+        planned->by_rules);
+  print_merges(*planned, arguments);
+  print_splits(*planned, arguments);
   return tell_unread(planned->unread);
 }
 
 int move(Store& store, const KeyRing& ring, SecondReader* second) {
-  const auto moved = rekey_entries(store, ring, second, Deadline::never());
-  if (!moved) return report(moved.error());
+  const auto done = rekey_entries(store, ring, second, Deadline::never());
+  if (!done) return report(done.error());
   fmt::print(
-      "{} answers moved to another key, {} stayed because another answer or a call was there\n",
-      moved->moves,
-      moved->merges);
-  return tell_unread(moved->unread);
+      "{} answers moved to another key, {} met another answer of the same address and one of the "
+      "two is left, {} stayed because of a call that is on its way\n",
+      done->moved,
+      done->merged,
+      done->stayed);
+  return tell_unread(done->unread);
 }
 
 }  // namespace
@@ -56,16 +91,21 @@ int move(Store& store, const KeyRing& ring, SecondReader* second) {
 void add_rekey(CLI::App& app, Program& program) {
   auto* command = app.add_subcommand(
       "rekey", "File remembered answers under the keys that present rules and secrets make");
-  auto only_plan = std::make_shared<bool>(false);
-  command->add_flag("--plan", *only_plan, "Only tell what would change");
-  does(*command, program, [&program, only_plan] {
+  auto arguments = std::make_shared<Arguments>();
+  auto* only_plan =
+      command->add_flag("--plan", arguments->only_plan, "Only tell what would change");
+  command
+      ->add_flag("--addresses", arguments->addresses, "Show addresses beside the keys of the plan")
+      ->needs(only_plan);
+  does(*command, program, [&program, arguments] {
     const auto ring = load_key_ring(program.globals);
     if (!ring) return report(ring.error());
     auto store = open_existing_store(program.globals);
     if (!store) return report(store.error());
     const auto second = load_second_reader(program.globals);
     if (!second) return report(second.error());
-    return *only_plan ? plan(**store, *ring, second->get()) : move(**store, *ring, second->get());
+    return arguments->only_plan ? plan(**store, *ring, second->get(), *arguments)
+                                : move(**store, *ring, second->get());
   });
 }
 

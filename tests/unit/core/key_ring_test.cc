@@ -91,7 +91,7 @@ TEST(KeyRing, the_keys_an_address_had_are_those_of_each_version_under_each_secre
   const auto k1 = KeyRing::parse(kOld);
   const auto k2 = KeyRing::parse(kNew);
   const auto ring = KeyRing::parse(kNew + kOld + "plain")->with_former_rules(kTwoOlder);
-  EXPECT_THAT(ring.former(query_of("x"), "image"),
+  EXPECT_THAT(ring.former(query_of("x"), "image", "image"),
               testing::ElementsAre(k1->key("image"),
                                    sha256("image"),
                                    k2->key("geonce\x1Fn0\x1Fx"),
@@ -100,9 +100,11 @@ TEST(KeyRing, the_keys_an_address_had_are_those_of_each_version_under_each_secre
                                    k2->key("geonce\x1Fn-1\x1Fx"),
                                    k1->key("geonce\x1Fn-1\x1Fx"),
                                    sha256("geonce\x1Fn-1\x1Fx")));
-  EXPECT_EQ(ring.former(query_of("new"), "image").size(), 5U)
+  EXPECT_EQ(ring.former(query_of("new"), "image", "image").size(), 5U)
       << "what a version could not read has no key of it";
   EXPECT_TRUE(KeyRing::plain().with_former_rules(kTwoOlder).has_former());
+  EXPECT_THAT(KeyRing::plain().former(query_of("x"), "what a reader read", "the text"),
+              testing::ElementsAre(sha256("the text")));
 }
 
 TEST(KeyRing, what_stands_before_a_key_names_the_version_and_the_secret_that_made_it) {

@@ -12,6 +12,7 @@
 #include "support/child_process.h"
 #include "support/fake_provider.h"
 #include "support/faulty_store.h"
+#include "support/filed_answers.h"
 #include "support/memory_spool.h"
 #include "support/older_rules.h"
 #include "support/temp_dir.h"
@@ -32,13 +33,6 @@ const std::string kUnit2 = "12 Oak St Apt 2, Reno, NV 89501";  // n0: the same k
 const std::string kK1 = "k1 0123456789abcdef0123456789abcdef\n";
 const std::string kK2 = "k2 fedcba9876543210fedcba9876543210\n";
 
-Query us(const std::string& text) {
-  Query query;
-  query.text = text;
-  query.country = Country('U', 'S');
-  return query;
-}
-
 KeyRing ring_of(const std::string& secrets) {
   return secrets.empty() ? KeyRing::plain() : KeyRing::parse(secrets).value();
 }
@@ -48,10 +42,6 @@ KeyRing since_n0(const std::string& secrets = "") {
 }
 
 std::string n0(const std::string& text) { return pre_image_of_n0(us(text).view()).value(); }
-std::string n1(const std::string& text) {
-  return pre_image(Normalizer().normalize(us(text).view()).value());
-}
-
 /// The system's, but that the store's days go by when told.
 class StoreClock : public Clock {
  public:
@@ -130,31 +120,14 @@ class FormerAnswers : public testing::Test {
                 const std::string& image,
                 const KeyRing& ring,
                 std::string says,
-                std::string query_json = "") {
-    TakeRequest take;
-    take.slot = {1, ring.key(image)};
-    take.intent = make_uuid(system_clock());
-    take.owner = make_uuid(system_clock());
-    take.chain = std::make_shared<const std::vector<std::string>>(1, "old");
-    take.refresh_before = kRefreshAll;
-    const auto taken = sqlite_->take(std::span(&take, 1), Deadline::never());
-    EXPECT_TRUE(taken);
-    CommitRequest commit;
-    commit.slot = take.slot;
-    commit.fence = taken->front().fence;
-    commit.gen = taken->front().gen;
-    commit.call = CallRecord{take.intent, "old", 200, "", "", Billed::yes, 1, Money{500}};
-    Answer answer = FakeProvider::match(std::move(says)).answer;
-    answer.provider = "old";
-    commit.answer = std::make_shared<const Answer>(std::move(answer));
-    commit.life = {24h, 48h, 72h};
-    commit.query_json = query_json.empty() ? to_json(us(text)) : query_json;
-    commit.pre_image = image;
-    commit.building_key = ring.key(image);
-    const auto committed = sqlite_->commit(std::span(&commit, 1), Deadline::never());
-    EXPECT_TRUE(committed && committed->front().stored);
+                const std::string& query_json = "") {
+    const auto slot = file(*sqlite_,
+                           ring,
+                           image,
+                           query_json.empty() ? to_json(us(text)) : query_json,
+                           std::move(says));
     clock_.advance(1min);
-    return take.slot;
+    return slot;
   }
   Slot remember_as_n0(const std::string& text, std::string says = "from n0") {
     return remember(text, n0(text), KeyRing::plain(), std::move(says));
