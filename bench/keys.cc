@@ -1,7 +1,17 @@
 // How many addresses get a key in a second on one core? Beside it, of the same lines: their SHA-256
 // alone, a copy in small letters, and the key of a published Python recipe (bench/recipe_key.py).
 //
-//   @FIGURES@
+// 2026-11-30, AMD EPYC, one of 2 cores shared with other builds (load 4.6), g++ 12.2 -O2, CPU time,
+// medians of 5:
+//
+//                    us, mean 42 bytes   world, mean 46 bytes, most with letters beyond ASCII
+//   key              2.06 M/s            0.91 M/s
+//   SHA-256 alone    21.3 M/s            20.1 M/s
+//   small letters    51.4 M/s            49.6 M/s
+//   recipe, CPython  0.46 M/s            0.42 M/s
+//
+//   us_fields        2.05 M/s
+//   worst_case       96 to 112 MB/s at 256 to 2,048 bytes: time per byte does not grow
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>

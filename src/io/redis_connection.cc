@@ -148,8 +148,11 @@ Result<void> RedisConnection::shake(Mono until) {
       ignore(pump(), "a last word to the peer: the handshake has failed");
       return fail(done.error());
     }
+    came_ = false;
     if (auto pumped = pump(); !pumped) return pumped;
     if (*done) return {};
+    // The peer may have answered already, and then waits for us.
+    if (came_) continue;
     if (auto waited = wait(until); !waited) return waited;
   }
 }
@@ -216,6 +219,7 @@ Result<void> RedisConnection::pump() {
       return fail(ErrorCode::io_failed, "the connection broke: {}", system_error(errno));
     if (size == 0) return fail(ErrorCode::io_failed, "the connection was closed");
     const std::string_view came(buffer.data(), static_cast<std::size_t>(size));
+    came_ = true;
     if (!tls_) {
       replies_.feed(came);
     } else {

@@ -81,6 +81,7 @@ class RedisConnection {
   Result<void> wait(Mono until);
 
   const Clock& clock_;
+  bool came_ = false;  // the last pump has read something
   int socket_ = -1;
   std::unique_ptr<RedisTlsSession> tls_;  // null: plain
   std::string out_;                       // waits for the socket

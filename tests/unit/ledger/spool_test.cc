@@ -45,12 +45,22 @@ extern "C" int fdatasync(int fd) {
   return static_cast<int>(::syscall(SYS_fdatasync, fd));
 }
 
-extern "C" int fallocate(int fd, int mode, off_t offset, off_t size) {
+namespace {
+int set_aside(int fd, int mode, off_t offset, off_t size) {
   if (size > blocks_end - offset) {
     errno = ENOSPC;
     return -1;
   }
   return static_cast<int>(::syscall(SYS_fallocate, fd, mode, offset, size));
+}
+}  // namespace
+
+// Which of the two names the library calls depends on _FILE_OFFSET_BITS, which packages set.
+extern "C" int fallocate(int fd, int mode, off_t offset, off_t size) {
+  return set_aside(fd, mode, offset, size);
+}
+extern "C" int fallocate64(int fd, int mode, off64_t offset, off64_t size) {
+  return set_aside(fd, mode, offset, size);
 }
 
 namespace geonce {
