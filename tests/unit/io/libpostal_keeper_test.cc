@@ -100,8 +100,11 @@ TEST_F(LibpostalKeeperTest, an_answer_that_has_come_counts_however_late_we_look)
   PostalRound round(1);
   keeper_->ask({&text, &round, 0});
   keeper_->step(now_);
+  // A quick helper's answer has been read by the step that asked.
   pollfd door{keeper_->socket(), POLLIN, 0};
-  ASSERT_EQ(::poll(&door, 1, -1), 1);
+  if (round.left > 0) {
+    ASSERT_EQ(::poll(&door, 1, -1), 1);
+  }
   keeper_->step(now_ + milliseconds{3'600'000});
   EXPECT_EQ(round.left, 0U);
   EXPECT_TRUE(round.said[0].has_value());
