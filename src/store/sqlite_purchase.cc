@@ -593,7 +593,7 @@ Committed commit(SqliteWork& work, const CommitRequest& request) {
   if (!committed.held &&
       (request.call ? has_event(work, request.call->intent, LedgerEvent::answered) : holds_it)) {
     committed.stored = holds_it;
-    tell_what_is_left(entry->found);
+    if (entry) tell_what_is_left(entry->found);
     return committed;
   }
 
