@@ -13,7 +13,7 @@ namespace geonce {
 namespace {
 
 using Member = std::pair<std::string_view, std::string Query::*>;
-constexpr std::array<Member, 11> kMembers{{{"text", &Query::text},
+constexpr std::array<Member, 12> kMembers{{{"text", &Query::text},
                                            {"house_number", &Query::house_number},
                                            {"road", &Query::road},
                                            {"unit", &Query::unit},
@@ -23,6 +23,7 @@ constexpr std::array<Member, 11> kMembers{{{"text", &Query::text},
                                            {"house", &Query::house},
                                            {"po_box", &Query::po_box},
                                            {"suburb", &Query::suburb},
+                                           {"nation", &Query::nation},
                                            {"language", &Query::language}}};
 
 /// Trimmed and in NFC; text that is no UTF-8 stays as it is (it has no key and is never sent).
@@ -84,6 +85,7 @@ Query Query::from(const QueryView& view) {
           cleaned(view.house),
           cleaned(view.po_box),
           cleaned(view.suburb),
+          nation_of_the_uk(view.country_text).empty() ? std::string() : cleaned(view.country_text),
           view.country,
           cleaned(view.language)};
 }
@@ -100,7 +102,7 @@ QueryView Query::view() const {
           po_box,
           suburb,
           country,
-          {},
+          nation,
           language};
 }
 
@@ -113,6 +115,7 @@ std::string Query::one_line() const {
       append(line, field == &postcode ? separator : ", ", *field);
       if (field == &state) separator = " ";
     }
+    if (!nation.empty() && !says(text, nation)) append(line, ", ", nation);
     return line;
   }
   std::string street = house_number;
@@ -126,6 +129,7 @@ std::string Query::one_line() const {
   std::string last = state;
   append(last, " ", postcode);
   append(line, ", ", last);
+  append(line, ", ", nation);
   return line;
 }
 

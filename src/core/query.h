@@ -29,11 +29,12 @@ struct Query {
   std::string text;
   std::string house_number, road, unit, city, state, postcode;
   std::string house, po_box, suburb;
+  std::string nation;  // of the United Kingdom, where the country field named one: `Wales`
   Country country;
   std::string language;
 
   /// The view's text trimmed and in NFC: what a provider is sent (never the canonical form);
-  /// `country_text`, if any, must have been resolved into `country`.
+  /// `country_text`, if any, must have been resolved into `country`. It has the key of the view.
   static Query from(const QueryView& view);
   [[nodiscard]] QueryView view() const;
   /// One line for providers that take free text: `text` with what the fields say beyond it, or the

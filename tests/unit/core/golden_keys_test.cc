@@ -130,6 +130,34 @@ TEST(GoldenKeys, of_ten_thousand_addresses_are_the_same_on_one_thread_and_on_six
   EXPECT_EQ(wrong, (std::array<std::size_t, 16>{}));
 }
 
+/// An answer is kept with its query, from which its key is made again.
+TEST(GoldenKeys, are_those_of_the_query_that_is_kept) {
+  Normalizer normalizer;
+  const auto rows = read_many();
+  for (std::size_t i = 0; i < rows.size(); i += 5) {
+    for (const std::string_view field : {std::string_view(), std::string_view(rows[i].country)}) {
+      QueryView view;
+      view.text = rows[i].query;
+      view.country_text = field;
+      const auto keyed = normalizer.key(view);
+      if (!keyed) continue;
+      Query kept = Query::from(view);
+      kept.country = keyed->country;
+      const auto again = normalizer.key(query_from_json(to_json(kept)).value().view());
+      ASSERT_TRUE(again) << view.text;
+      EXPECT_EQ(again->key, keyed->key) << view.text;
+    }
+  }
+  for (const char* nation : {"England", " SCOTLAND", "Wales", "northern ireland"}) {
+    QueryView view;
+    view.text = "12 High St, Newport";
+    view.country_text = nation;
+    Query kept = Query::from(view);
+    kept.country = Country('G', 'B');
+    EXPECT_EQ(normalizer.key(kept.view())->key, normalizer.key(view)->key) << nation;
+  }
+}
+
 /// Not a test of the program: with GEONCE_FILL_KEYS=1 it fills rows that have neither pre-image nor
 /// key, and fails, so that it is noticed. It never changes a row that is filled.
 TEST(GoldenKeys, have_no_empty_rows) {

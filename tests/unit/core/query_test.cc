@@ -36,6 +36,23 @@ TEST(Query, one_line_of_text_and_fields_says_both_and_nothing_twice) {
   EXPECT_EQ(query.one_line(), "606120 Illinois Rd, Chicago, IL 60612");
 }
 
+TEST(Query, a_nation_in_the_country_field_is_kept_and_sent) {
+  QueryView view;
+  view.text = "12 High St, Newport";
+  view.country_text = " Wales ";
+  Query query = Query::from(view);
+  query.country = Country('G', 'B');
+  EXPECT_EQ(query.one_line(), "12 High St, Newport, Wales");
+  EXPECT_EQ(*query_from_json(to_json(query)), query);
+  query.text = "12 High St, Newport, WALES";
+  EXPECT_EQ(query.one_line(), "12 High St, Newport, WALES");
+  query.text = "";
+  query.city = "Newport";
+  EXPECT_EQ(query.one_line(), "Newport, Wales");
+  view.country_text = "United Kingdom";
+  EXPECT_EQ(Query::from(view).nation, "");
+}
+
 TEST(Query, comes_back_from_json_with_its_hash_signs_quotes_and_country) {
   Query query;
   query.text = "Unit#6 - 421 \"Sample\" St; a|b\\c";
