@@ -15,6 +15,7 @@
 #include "support/filed_answers.h"
 #include "support/memory_spool.h"
 #include "support/older_rules.h"
+#include "support/scripted_reader.h"
 #include "support/temp_dir.h"
 
 namespace geonce {
@@ -303,6 +304,71 @@ TEST_F(FormerAnswers, what_was_dropped_since_is_bought_and_not_found_under_the_o
   EXPECT_EQ(process.answer(kSpelling), kSpelling);
   EXPECT_EQ(process.calls(), 1U);
   EXPECT_THAT(entries(), SizeIs(1));
+}
+
+// --- a second reader, which gives a key to what was in one piece
+
+const std::string kInOnePiece = "12 Main St West Chester";
+const std::string kOneMore = "12 Main St West Chester Apt 2";  // n0: the same key
+
+/// Reads both, and asks as a program does that has it.
+class WithReader {
+ public:
+  WithReader() {
+    reader_.answers["12 main st west chester"] = {
+        {"house_number", "12"}, {"road", "main st"}, {"city", "west chester"}};
+  }
+  [[nodiscard]] Keyed keyed(const std::string& text, const KeyRing& ring) {
+    return Normalizer(ring, &reader_).key(us(text).view()).value();
+  }
+  Ask ask(const std::string& text, const KeyRing& ring) {
+    const auto keyed = this->keyed(text, ring);
+    Ask ask;
+    ask.slot = {1, keyed.key};
+    ask.pre_image = keyed.pre_image;
+    ask.query = us(text);
+    return ask;
+  }
+
+ private:
+  ScriptedReader reader_;
+};
+
+TEST_F(FormerAnswers, what_was_bought_before_a_second_reader_read_it_is_found_and_filed_anew) {
+  WithReader with;
+  const std::string read = with.keyed(kInOnePiece, KeyRing::plain()).pre_image;
+  ASSERT_NE(read, "");
+  ASSERT_NE(read, n1(kInOnePiece));
+  std::size_t calls = 0;
+  for (const auto& [image, secrets] :
+       std::initializer_list<std::pair<std::string, std::string>>{{n1(kInOnePiece), ""},
+                                                                  {n1(kInOnePiece), kK1},
+                                                                  {read, ""},
+                                                                  {n0(kInOnePiece), kK1},
+                                                                  {n0(kInOnePiece), ""}}) {
+    const auto old = remember(kInOnePiece, image, ring_of(secrets), "kept");
+    Process process(store_, since_n0(kK1 + "plain"));
+    const auto ask = with.ask(kInOnePiece, process.ring());
+    const auto resolved = process.resolve({ask}).front();
+    EXPECT_TRUE(resolved.answer && resolved.answer->formatted == "kept") << image << secrets;
+    calls += process.calls();
+    EXPECT_FALSE(entry(old)) << image << secrets;
+    ASSERT_TRUE(entry(ask.slot)) << image << secrets;
+    EXPECT_EQ(entry(ask.slot)->pre_image, read);
+    ASSERT_TRUE(sqlite_->invalidate(std::span(&ask.slot, 1), Deadline::never()));
+    clock_.advance(1min);
+  }
+  EXPECT_EQ(calls, 0U);
+}
+
+TEST_F(FormerAnswers, an_answer_for_more_than_what_was_read_is_not_taken_for_it) {
+  WithReader with;
+  ASSERT_EQ(n0(kInOnePiece), n0(kOneMore));
+  remember_as_n0(kOneMore, "the flat's");
+  Process process(store_, since_n0());
+  auto ask = with.ask(kInOnePiece, process.ring());
+  EXPECT_EQ(process.resolve({ask}).front().answer->formatted, kInOnePiece) << "bought";
+  EXPECT_EQ(process.calls(), 1U);
 }
 
 // --- the rest of a request
