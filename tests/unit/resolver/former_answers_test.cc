@@ -317,6 +317,8 @@ class WithReader {
   WithReader() {
     reader_.answers["12 main st west chester"] = {
         {"house_number", "12"}, {"road", "main st"}, {"city", "west chester"}};
+    reader_.answers["main st west chester 12"] = {
+        {"road", "main st"}, {"city", "west chester"}, {"house_number", "12"}};
   }
   [[nodiscard]] Keyed keyed(const std::string& text, const KeyRing& ring) {
     return Normalizer(ring, &reader_).key(us(text).view()).value();
@@ -359,6 +361,19 @@ TEST_F(FormerAnswers, what_was_bought_before_a_second_reader_read_it_is_found_an
     clock_.advance(1min);
   }
   EXPECT_EQ(calls, 0U);
+}
+
+TEST_F(FormerAnswers, of_what_a_second_reader_took_for_one_the_key_with_an_older_secret_is_enough) {
+  const std::string other_way = "Main St West Chester 12";
+  WithReader with;
+  const std::string read = with.keyed(kInOnePiece, KeyRing::plain()).pre_image;
+  ASSERT_EQ(with.keyed(other_way, KeyRing::plain()).pre_image, read);
+  ASSERT_NE(n1(other_way), n1(kInOnePiece));
+  remember(other_way, read, KeyRing::plain(), "kept");
+  Process process(store_, since_n0(kK1 + "plain"));
+  EXPECT_EQ(process.resolve({with.ask(kInOnePiece, process.ring())}).front().answer->formatted,
+            "kept");
+  EXPECT_EQ(process.calls(), 0U);
 }
 
 TEST_F(FormerAnswers, an_answer_for_more_than_what_was_read_is_not_taken_for_it) {
