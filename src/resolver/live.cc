@@ -791,7 +791,8 @@ class LiveResolver final : public Resolver {
         const std::uint32_t place = places[at++];
         if (!found || !(*found)[place]) return false;
         const Cached& cached = *(*found)[place];
-        if (is_unwanted(*cached.answer, cached.answered_at, item.group->asks[i].options))
+        if (cached.fresh_until <= now ||  // it took so long to hear of it
+            is_unwanted(*cached.answer, cached.answered_at, item.group->asks[i].options))
           return false;
         item.group->answer(i, from_tier(cached, AnswerSource::redis, now));
         return true;
@@ -816,14 +817,19 @@ class LiveResolver final : public Resolver {
         places.push_back(set.add(item.group->asks[i].slot));
     }
     auto found = find(items, places, set.slots);
+    // What took a while to read is so much older.
+    const Mono now = parts_.clock.now();
     if (found) {
+      const auto since = std::chrono::ceil<milliseconds>(now - asked);
+      for (auto& entry : *found)
+        if (entry) entry = aged(std::move(*entry), since);
       std::vector<Remembered> fresh;
       for (std::size_t i = 0; i < set.slots.size(); ++i) {
         const auto& entry = (*found)[i];
         if (!entry || entry->fresh_left <= milliseconds{0}) continue;
         const Cached cached{entry->answer,
                             entry->gen,
-                            asked + entry->fresh_left,
+                            now + entry->fresh_left,
                             entry->answered_at,
                             entry->fresh_until};
         parts_.memory.store_one(set.slots[i], cached);
@@ -837,13 +843,13 @@ class LiveResolver final : public Resolver {
         auto one = found ? Result<std::optional<Found>>((*found)[places[at]])
                          : Result<std::optional<Found>>(fail(found.error()));
         ++at;
-        drive(item.flight, item.flight->request.was_read(std::move(one), asked));
+        drive(item.flight, item.flight->request.was_read(std::move(one), now));
         continue;
       }
       for (const std::uint32_t i : item.indices) {
         const std::size_t place = places[at++];
         if (found)
-          was_looked_up({item.group, i}, (*found)[place], asked);
+          was_looked_up({item.group, i}, (*found)[place], now);
         else
           item.group->answer(i, failed(found.error()));
       }

@@ -287,9 +287,13 @@ Action Request::was_taken(Result<Taken> taken, Mono asked, const Moment& at) {
       query_json_ = std::move(taken->query_json);
       pass_over(0, taken->step);
       return call(taken->step, asked);
-    case Taken::Verdict::fresh:
-      if (taken->found) return end_found(*taken->found, asked);
+    case Taken::Verdict::fresh: {
+      // It may have taken so long to hear of it that it is no longer so.
+      const auto since = std::chrono::ceil<milliseconds>(at.now - asked);
+      const auto found = taken->found ? aged(*taken->found, since) : std::nullopt;
+      if (found && is_fresh(*found)) return end_found(*found, at.now);
       return act::Read{};
+    }
     case Taken::Verdict::wait:
       return wait_for_turn(at);
     case Taken::Verdict::cooldown: {

@@ -2,6 +2,14 @@
 
 namespace geonce {
 
+std::optional<Found> aged(Found found, milliseconds by) {
+  found.fresh_left -= by;
+  found.stale_left -= by;
+  found.erase_left -= by;
+  if (found.erase_left <= milliseconds{0}) return std::nullopt;
+  return found;
+}
+
 std::string_view to_string(Cause cause) {
   switch (cause) {
     case Cause::miss:

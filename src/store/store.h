@@ -38,6 +38,9 @@ struct Found {
   bool pinned = false;  // a person's correction: always fresh
 };
 
+/// The same, so much later: empty when it is to be erased by then.
+std::optional<Found> aged(Found found, milliseconds by);
+
 /// An entry as `geonce entry show` prints it.
 struct EntryRow {
   Slot slot;

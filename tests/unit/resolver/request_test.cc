@@ -476,6 +476,24 @@ TEST_F(Request, the_claim_stays_ours_when_a_later_call_could_not_leave) {
   EXPECT_LE(commit.request.life.fresh, 24h) << "beta could not be asked";
 }
 
+TEST_F(Request,
+       an_answer_that_was_fresh_when_it_left_the_store_is_looked_up_again_when_it_is_late) {
+  for (const bool is_late : {false, true}) {
+    auto request = make();
+    (void)request.begin(std::nullopt, now_);
+    (void)request.admitted(all({0}));
+    Taken taken = verdict(Taken::Verdict::fresh);
+    taken.found = found(5s, 10s);
+    const Mono asked = now_;
+    now_ += is_late ? 5s : 4s;
+    const auto action = request.was_taken(taken, asked, now());
+    EXPECT_EQ(std::holds_alternative<act::Read>(action), is_late);
+    if (!is_late) {
+      EXPECT_EQ(request.ending().as_of + request.ending().fresh_left, asked + 5s);
+    }
+  }
+}
+
 TEST_F(Request, a_claim_lives_as_long_as_its_slowest_provider_may_take) {
   with_chain({"alpha", "beta"});
   rules_.chain[1].bulk_timeout = 300s;
