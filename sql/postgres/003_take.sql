@@ -155,7 +155,8 @@ BEGIN
     RETURN o;
   END IF;
 
-  is_held := is_ours AND c.intent = r.intent;
+  -- One that comes when its claim has ended does not begin it again.
+  is_held := is_ours AND c.phase = 1 AND c.intent = r.intent;
   SELECT * INTO e FROM geonce.entry x WHERE x.pool = r.pool AND x.key = r.key;
   is_current := e.gen IS NULL OR e.gen < r.gen;
   was_prepared := geonce.prepared(r.intent);
@@ -165,7 +166,7 @@ BEGIN
   row_.billed := r.billed; row_.units := r.units; row_.price_micro_usd := r.price;
   row_.late := NOT is_held;
   row_.redundant := NOT r.is_refused AND NOT (is_held AND is_current);
-  PERFORM geonce.note(row_);
+  IF NOT r.is_refused OR NOT geonce.is_settled(r.intent) THEN PERFORM geonce.note(row_); END IF;
   IF r.no_match_for IS NOT NULL AND is_current THEN
     PERFORM geonce.remember_no_match(r.pool, r.key, r.provider, t + r.no_match_for);
   END IF;

@@ -128,7 +128,8 @@ BEGIN
   row_.http_status := r.http_status; row_.reason := r.reason; row_.provider_request_id := r.request_id;
   row_.billed := r.billed; row_.units := r.units; row_.price_micro_usd := r.price;
   row_.late := NOT o.is_held;
-  is_new := geonce.note(row_);
+  -- A call ends in one way; what is known of it already stands.
+  is_new := NOT geonce.is_settled(r.intent) AND geonce.note(row_);
   IF NOT o.is_held OR (NOT is_new AND r.event <> 3) THEN RETURN o; END IF;  -- another's now, or repeated
 
   o.is_blocked := false;

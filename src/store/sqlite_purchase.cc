@@ -528,7 +528,9 @@ Advanced advance(SqliteWork& work, const AdvanceRequest& request) {
   if (is_ours && claim->intent == request.next_intent)  // asked again, after a doubt
     return {Advanced::Verdict::send, step_of(*request.chain, claim->provider, request.step + 1)};
 
-  const bool is_held = is_ours && claim->intent == request.call.intent;
+  // One that comes when its claim has ended does not begin it again.
+  const bool is_held =
+      is_ours && claim->phase == Phase::in_flight && claim->intent == request.call.intent;
   const auto entry = read_entry(work, slot);
   const bool is_current = !entry || entry->gen < request.gen;
   const auto prepared = read_prepared(work, request.call.intent);
@@ -539,7 +541,8 @@ Advanced advance(SqliteWork& work, const AdvanceRequest& request) {
                          request.call);
   row.late = !is_held;
   row.redundant = !request.refused && !(is_held && is_current);
-  write_ledger(work, row, prepared.owner);
+  if (!request.refused || !is_settled(work, request.call.intent))
+    write_ledger(work, row, prepared.owner);
   if (request.no_match_for && is_current)
     remember_no_match(work, slot, request.call.provider, *request.no_match_for);
   if (!is_held) return {Advanced::Verdict::lost, 0};
@@ -681,7 +684,9 @@ Released release(SqliteWork& work, const ReleaseRequest& request) {
   const auto prepared = read_prepared(work, request.call.intent);
   auto row = outcome_row(event, slot, prepared.gen, prepared, request.call);
   row.late = !released.held;
-  const bool is_new = write_ledger(work, row, prepared.owner);
+  // A call ends in one way; what is known of it already stands.
+  const bool is_new =
+      !is_settled(work, request.call.intent) && write_ledger(work, row, prepared.owner);
   if (!released.held || (!is_new && !is_refused)) return released;  // another's now, or repeated
 
   released.blocked = false;

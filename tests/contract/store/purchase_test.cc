@@ -12,6 +12,12 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using enum ReleaseRequest::Kind;
 
+TakeRequest with_two(TakeRequest request) {
+  request.chain =
+      std::make_shared<const std::vector<std::string>>(std::vector<std::string>{"alpha", "beta"});
+  return request;
+}
+
 TEST_P(Store, what_was_bought_is_found_with_what_is_left_of_its_life) {
   buy(slot(1), match());
   clock_.advance(1h);
@@ -367,6 +373,17 @@ TEST_P(Store, a_refusal_that_comes_late_settles_the_unknown_outcome) {
   EXPECT_EQ(sum().refused, 1);
   EXPECT_EQ(sum().unknown, 0);
   EXPECT_EQ(take(slot(1)).verdict, Verdict::wait) << "the claim is another's and stays his";
+}
+
+TEST_P(Store, a_call_ends_in_one_way_whatever_comes_late) {
+  const auto request = with_two(ask(slot(1)));
+  const auto taken = take(request);
+  EXPECT_TRUE(release(ending(voided, request, taken)).held);
+  EXPECT_FALSE(release(ending(refused, request, taken)).held);
+  auto on = next_after(request, taken);
+  on.refused = true;
+  EXPECT_EQ(advance(on).verdict, Advanced::Verdict::lost);
+  EXPECT_THAT(events_of(request.intent), ElementsAre("prepared", "void"));
 }
 
 TEST_P(Store, an_answer_that_may_not_be_kept_is_ledgered_and_not_stored) {

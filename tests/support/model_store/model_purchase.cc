@@ -281,10 +281,12 @@ Advanced ModelWorld::advance(const AdvanceRequest& request, UtcMs now) {
   if (is_ours(claim, request.fence) && claim->intent == request.next_intent)  // after a doubt
     return {Advanced::Verdict::send, step_of(chain, claim->provider, request.step + 1)};
 
-  const bool is_held = is_ours(claim, request.fence) && claim->intent == request.call.intent;
+  const bool is_held = is_ours(claim, request.fence) && claim->phase == Phase::in_flight &&
+                       claim->intent == request.call.intent;
   const Entry* entry = look_up(entries_, request.slot);
   const bool is_current = entry == nullptr || entry->gen < request.gen;
-  if (defect != ModelDefect::step_not_noted)
+  const bool is_known = request.refused && is_settled(request.call.intent);
+  if (defect != ModelDefect::step_not_noted && !is_known)
     note_outcome(request.refused ? LedgerEvent::refused : LedgerEvent::answered,
                  request.slot,
                  request.gen,
@@ -427,15 +429,17 @@ Released ModelWorld::release(const ReleaseRequest& request, UtcMs now) {
   released.blocked = released.held && claim->phase == Phase::blocked;
   if (is_unknown && is_settled(request.call.intent)) return released;
   const LedgerRow* prepared = event_of(request.call.intent, LedgerEvent::prepared);
-  const bool is_new = note_outcome(is_unknown   ? LedgerEvent::unknown
-                                   : is_refused ? LedgerEvent::refused
-                                                : LedgerEvent::voided,
-                                   request.slot,
-                                   prepared == nullptr ? 0 : prepared->gen,
-                                   request.call,
-                                   !released.held,
-                                   false,
-                                   now);
+  // A call ends in one way; what is known of it already stands.
+  const bool is_new =
+      !is_settled(request.call.intent) && note_outcome(is_unknown   ? LedgerEvent::unknown
+                                                       : is_refused ? LedgerEvent::refused
+                                                                    : LedgerEvent::voided,
+                                                       request.slot,
+                                                       prepared == nullptr ? 0 : prepared->gen,
+                                                       request.call,
+                                                       !released.held,
+                                                       false,
+                                                       now);
   if (!released.held || (!is_new && !is_refused)) return released;  // another's now, or repeated
 
   released.blocked = false;
