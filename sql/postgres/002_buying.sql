@@ -95,6 +95,24 @@ BEGIN
   RETURN NULL;
 END $$;
 
+-- Of the providers that next_step has passed over, a bit each: those that have answered in this window. The others' own
+-- no-match is still fresh.
+CREATE FUNCTION geonce.answered(chain text[], first integer, step integer, pool_ bigint, key_ bytea, asked text,
+                                ignore_no_match boolean, t bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  bits bigint := 0;
+BEGIN
+  IF asked = '' THEN RETURN 0; END IF;
+  FOR i IN first .. coalesce(step, cardinality(chain)) - 1 LOOP
+    IF geonce.has_line(asked, chain[i + 1]) AND (ignore_no_match OR NOT EXISTS (
+        SELECT FROM geonce.no_match x
+        WHERE x.pool = pool_ AND x.key = key_ AND x.provider = chain[i + 1] AND x.until > t)) THEN
+      bits := bits | (1::bigint << i);
+    END IF;
+  END LOOP;
+  RETURN bits;
+END $$;
+
 -- Where in the chain a provider stands, from `first` on: a chain may name one twice.
 CREATE FUNCTION geonce.step_of(chain text[], provider text, first integer) RETURNS integer LANGUAGE sql IMMUTABLE
 AS $$ SELECT CASE WHEN first >= cardinality(chain) THEN 0

@@ -8,7 +8,7 @@ CREATE TYPE geonce.take_request AS (
 CREATE TYPE geonce.taken AS (
   n bigint, verdict bigint, step bigint, fence bigint, gen bigint, attempt bigint, query_json text, wait_for bigint,
   no_match_streak bigint, t bigint, kind bigint, answered_at bigint, fresh_until bigint, stale_until bigint,
-  erase_after bigint, pinned boolean, payload bytea);
+  erase_after bigint, pinned boolean, payload bytea, answered bigint);
 
 -- old: the slot's claim, locked.
 CREATE FUNCTION geonce.take_one(r geonce.take_request, old geonce.claim) RETURNS geonce.taken LANGUAGE plpgsql AS $$
@@ -93,6 +93,7 @@ BEGIN
     step := geonce.next_step(chain, 0, r.pool, r.key, c.asked, c.ignore_no_match, t);
   END IF;
   o.gen := c.gen; o.attempt := c.attempt;
+  o.answered := geonce.answered(chain, 0, step, r.pool, r.key, c.asked, c.ignore_no_match, t);
   IF step IS NULL THEN
     IF is_old THEN PERFORM geonce.delete_claim(r.pool, r.key); END IF;
     o.verdict := 5;
@@ -134,7 +135,7 @@ CREATE TYPE geonce.advance_request AS (
   step bigint, next_intent uuid, life bigint, chain text, prices text);
 
 -- verdict: 0 send, 1 exhausted, 2 lost.
-CREATE TYPE geonce.advanced AS (n bigint, verdict bigint, step bigint);
+CREATE TYPE geonce.advanced AS (n bigint, verdict bigint, step bigint, answered bigint);
 
 CREATE FUNCTION geonce.advance_one(r geonce.advance_request, c geonce.claim) RETURNS geonce.advanced LANGUAGE plpgsql AS $$
 DECLARE
@@ -149,7 +150,7 @@ DECLARE
   chain text[] := string_to_array(r.chain, E'\n');
   step integer;
 BEGIN
-  o.n := r.n; o.step := 0;
+  o.n := r.n; o.step := 0; o.answered := 0;
   IF is_ours AND c.intent = r.next_intent THEN  -- asked again, after a doubt
     o.verdict := 0; o.step := geonce.step_of(chain, c.provider, r.step::integer + 1);
     RETURN o;
@@ -186,6 +187,7 @@ BEGIN
   c.deadline := t + r.life;
   step := geonce.next_step(chain, r.step::integer + 1, r.pool, r.key, c.asked, c.ignore_no_match, t);
   o.verdict := 1;
+  o.answered := geonce.answered(chain, r.step::integer + 1, step, r.pool, r.key, c.asked, c.ignore_no_match, t);
   IF step IS NOT NULL THEN
     c.intent := r.next_intent;
     c.provider := chain[step + 1];

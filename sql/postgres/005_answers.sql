@@ -231,7 +231,7 @@ END $$;
 CREATE FUNCTION geonce.open_intents(owner_ uuid, also uuid[])
 RETURNS TABLE (intent uuid, pool bigint, key bytea, gen bigint, attempt integer, provider text, owner uuid,
                price_micro_usd bigint, no_match_streak integer, claim_held boolean, fence bigint, query_json text,
-               pre_image bytea)
+               pre_image bytea, noted boolean)
 LANGUAGE sql STABLE AS $$
   -- A call without an outcome always has its claim: nothing takes a claim without writing one.
   WITH wanted AS (
@@ -241,13 +241,19 @@ LANGUAGE sql STABLE AS $$
     UNION SELECT unnest(also))
   SELECT p.intent, p.pool, p.key, p.gen, p.attempt, p.provider, p.owner, p.price_micro_usd,
          coalesce(e.no_match_streak, 0), coalesce(c.intent = p.intent, false),
-         CASE WHEN c.intent = p.intent THEN c.fence ELSE 0 END,
+         CASE WHEN c.intent = p.intent OR settled.is_so THEN c.fence ELSE 0 END,
          -- Taken over in the same window the claim still says what was asked.
-         CASE WHEN c.gen = p.gen THEN c.query_json ELSE '' END, CASE WHEN c.gen = p.gen THEN c.pre_image ELSE '' END
+         CASE WHEN c.gen = p.gen THEN c.query_json ELSE '' END, CASE WHEN c.gen = p.gen THEN c.pre_image ELSE '' END,
+         settled.is_so
   FROM wanted w
   JOIN geonce.ledger p ON p.intent = w.intent AND p.event = 1
   LEFT JOIN geonce.entry e ON e.pool = p.pool AND e.key = p.key
   LEFT JOIN geonce.claim c ON c.pool = p.pool AND c.key = p.key
-  WHERE NOT EXISTS (SELECT FROM geonce.ledger l WHERE l.intent = p.intent AND l.event IN (2, 3, 5))
+  CROSS JOIN LATERAL (SELECT EXISTS (SELECT FROM geonce.ledger l WHERE l.intent = p.intent AND l.event IN (2, 3, 5))
+    AS is_so) settled
+  -- … or an answer that `advance` has noted, of a window that is still its owner's to end.
+  WHERE NOT settled.is_so
+     OR (c.phase <> 0 AND c.gen = p.gen AND c.owner = p.owner AND coalesce(e.gen, 0) < p.gen
+         AND EXISTS (SELECT FROM geonce.ledger l WHERE l.intent = p.intent AND l.event = 2))
   ORDER BY p.seq
 $$;

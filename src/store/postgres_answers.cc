@@ -177,6 +177,7 @@ Result<std::vector<OpenIntent>> open_intents(PostgresWorkers& workers,
     intent.fence = rows->integer(row, 10);
     intent.query_json = rows->bytes(row, 11);
     intent.pre_image = rows->bytes(row, 12);
+    intent.noted = rows->integer(row, 13) != 0;
     open.push_back(std::move(intent));
   }
   return open;

@@ -32,9 +32,11 @@ std::optional<std::int64_t> span_of(const std::optional<milliseconds>& span) {
 
 Taken taken_from(const PgRows& rows, int row) {
   constexpr int kFirstOfEntry = 9;  // t
+  constexpr int kAnswered = 18;
   Taken taken;
   taken.verdict = static_cast<Taken::Verdict>(rows.integer(row, 1));
   taken.step = static_cast<std::size_t>(rows.integer(row, 2));
+  taken.answered = static_cast<StepMask>(rows.integer(row, kAnswered));
   taken.fence = rows.integer(row, 3);
   taken.gen = rows.integer(row, 4);
   taken.attempt = rows.is_null(row, 5) ? 1 : static_cast<int>(rows.integer(row, 5));
@@ -92,7 +94,7 @@ Result<std::vector<Taken>> take_once(PostgresWorkers& workers,
               PgBytes{request.pre_image});
   const auto slice = workers.list(
       "SELECT n, verdict, step, fence, gen, attempt, query_json, wait_for, no_match_streak, "
-      "t, gen, kind, answered_at, fresh_until, stale_until, erase_after, pinned, payload "
+      "t, gen, kind, answered_at, fresh_until, stale_until, erase_after, pinned, payload, answered "
       "FROM geonce.take($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
       std::move(lists),
       deadline);
@@ -179,7 +181,8 @@ Result<std::vector<Advanced>> advance(PostgresWorkers& workers,
               chain_of(request.chain),
               prices_of(request));
   const auto slice = workers.list(
-      "SELECT n, verdict, step FROM geonce.advance($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
+      "SELECT n, verdict, step, answered FROM geonce.advance($1, $2, $3, $4, $5, $6, $7, $8, $9, "
+      "$10, $11, "
       "$12, $13, $14, $15, $16, $17, $18, $19)",
       std::move(lists),
       deadline);
@@ -189,7 +192,8 @@ Result<std::vector<Advanced>> advance(PostgresWorkers& workers,
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const int row = slice->row_of(i);
     advanced.push_back({static_cast<Advanced::Verdict>(slice->rows().integer(row, 1)),
-                        static_cast<std::size_t>(slice->rows().integer(row, 2))});
+                        static_cast<std::size_t>(slice->rows().integer(row, 2)),
+                        static_cast<StepMask>(slice->rows().integer(row, 3))});
   }
   return advanced;
 }

@@ -309,13 +309,18 @@ void add_line(std::string& lines, std::string_view line) {
   lines += line;
 }
 
+struct Next {
+  std::optional<std::size_t> step;
+  StepMask answered = 0;
+};
+
 /// The first provider from `from` on that has neither answered in this window nor said that there
 /// is no such address a while ago.
-std::optional<std::size_t> next_step(SqliteWork& work,
-                                     const Slot& slot,
-                                     const std::vector<std::string>& chain,
-                                     std::size_t from,
-                                     const Claim& claim) {
+Next next_step(SqliteWork& work,
+               const Slot& slot,
+               const std::vector<std::string>& chain,
+               std::size_t from,
+               const Claim& claim) {
   std::set<std::string, std::less<>> knows_nothing;
   if (!claim.ignore_no_match) {
     auto row =
@@ -323,9 +328,16 @@ std::optional<std::size_t> next_step(SqliteWork& work,
     row.bind(slot.pool, blob(slot.key), work.now);
     while (row.step()) knows_nothing.emplace(row.bytes(0));
   }
-  for (std::size_t step = from; step < chain.size(); ++step)
-    if (!has_line(claim.asked, chain[step]) && !knows_nothing.contains(chain[step])) return step;
-  return std::nullopt;
+  Next next;
+  for (std::size_t step = from; step < chain.size(); ++step) {
+    if (knows_nothing.contains(chain[step])) continue;
+    if (!has_line(claim.asked, chain[step])) {
+      next.step = step;
+      break;
+    }
+    next.answered |= StepMask{1} << step;
+  }
+  return next;
 }
 
 /// Where in the chain the claim's provider stands, from `from` on: a chain may name one twice.
@@ -487,14 +499,16 @@ Taken take(SqliteWork& work, const TakeRequest& request) {
     claim.query_json = old->query_json;
     claim.pre_image = old->pre_image;
   }
-  auto step = next_step(work, slot, chain, 0, claim);
-  if (!step && !claim.asked.empty()) {
+  auto next = next_step(work, slot, chain, 0, claim);
+  if (!next.step && !claim.asked.empty()) {
     // Everybody has been asked and the best answer died with who held it: begin the chain again.
     claim.asked.clear();
-    step = next_step(work, slot, chain, 0, claim);
+    next = next_step(work, slot, chain, 0, claim);
   }
+  const auto step = next.step;
   taken.gen = claim.gen;
   taken.attempt = claim.attempt;
+  taken.answered = next.answered;
   if (!step) {
     if (old) delete_claim(work, slot);
     taken.verdict = Taken::Verdict::exhausted;
@@ -526,7 +540,7 @@ Advanced advance(SqliteWork& work, const AdvanceRequest& request) {
   auto claim = read_claim(work, slot);
   const bool is_ours = claim && claim->fence == request.fence;
   if (is_ours && claim->intent == request.next_intent)  // asked again, after a doubt
-    return {Advanced::Verdict::send, step_of(*request.chain, claim->provider, request.step + 1)};
+    return {Advanced::Verdict::send, step_of(*request.chain, claim->provider, request.step + 1), 0};
 
   // One that comes when its claim has ended does not begin it again.
   const bool is_held =
@@ -545,12 +559,12 @@ Advanced advance(SqliteWork& work, const AdvanceRequest& request) {
     write_ledger(work, row, prepared.owner);
   if (request.no_match_for && is_current)
     remember_no_match(work, slot, request.call.provider, *request.no_match_for);
-  if (!is_held) return {Advanced::Verdict::lost, 0};
+  if (!is_held) return {Advanced::Verdict::lost, 0, 0};
   if (!is_current) {
     // Invalidated meanwhile: what the next provider says could not be stored. Whoever still wants
     // an answer opens the new window.
     delete_claim(work, slot);
-    return {Advanced::Verdict::lost, 0};
+    return {Advanced::Verdict::lost, 0, 0};
   }
 
   // A chain that names the same provider next wants its no-match confirmed: it may be asked again.
@@ -559,16 +573,16 @@ Advanced advance(SqliteWork& work, const AdvanceRequest& request) {
   if (!request.refused && !is_asked_again) add_line(claim->asked, request.call.provider);
   claim->phase = Phase::in_flight;
   claim->deadline = after(work.now, request.life);
-  const auto step = next_step(work, slot, *request.chain, request.step + 1, *claim);
+  const auto [step, answered] = next_step(work, slot, *request.chain, request.step + 1, *claim);
   if (!step) {
     write_claim(work, slot, *claim);
-    return {Advanced::Verdict::exhausted, 0};
+    return {Advanced::Verdict::exhausted, 0, answered};
   }
   claim->intent = request.next_intent;
   claim->provider = (*request.chain)[*step];
   write_prepared(work, slot, *claim, prepared.cause, prepared.bulk, price_of(request, *step));
   write_claim(work, slot, *claim);
-  return {Advanced::Verdict::send, *step};
+  return {Advanced::Verdict::send, *step, answered};
 }
 
 // --- commit
@@ -890,12 +904,19 @@ std::vector<OpenIntent> open_intents(SqliteWork& work,
       found.owner = uuid_from(row.bytes(5));
       found.price = Money{row.integer(6)};
     }
-    if (is_settled(work, intent)) return;
-    if (const auto entry = read_entry(work, found.slot))
-      found.no_match_streak = entry->no_match_streak;
-    if (const auto claim = read_claim(work, found.slot)) {
+    const auto entry = read_entry(work, found.slot);
+    const auto claim = read_claim(work, found.slot);
+    if (is_settled(work, intent)) {
+      // An answer that `advance` has noted, of a window that is still its owner's to end.
+      found.noted = has_event(work, intent, LedgerEvent::answered) && claim &&
+                    claim->gen == found.gen && claim->owner == found.owner &&
+                    (!entry || entry->gen < found.gen);
+      if (!found.noted) return;
+    }
+    if (entry) found.no_match_streak = entry->no_match_streak;
+    if (claim) {
       found.claim_held = claim->intent == intent;
-      if (found.claim_held) found.fence = claim->fence;
+      if (found.claim_held || found.noted) found.fence = claim->fence;
       // Taken over in the same window the claim still says what was asked.
       if (claim->gen == found.gen) {
         found.query_json = claim->query_json;

@@ -102,6 +102,10 @@ struct TakeRequest {
   std::string pre_image;
 };
 
+/// Steps of a chain, a bit each. Of those that a verdict passes over these have answered somebody
+/// in this window; the others' own no-match is still fresh.
+using StepMask = std::uint64_t;
+
 struct Taken {
   enum class Verdict : std::uint8_t {
     send,       // claim and `prepared` are durable: call provider `step` of the chain
@@ -115,6 +119,7 @@ struct Taken {
   };
   Verdict verdict = Verdict::wait;
   std::size_t step = 0;  // index into the chain
+  StepMask answered = 0;
   std::int64_t fence = 0;
   std::int64_t gen = 0;
   int attempt = 1;
@@ -145,6 +150,7 @@ struct Advanced {
   enum class Verdict : std::uint8_t { send, exhausted, lost };  // lost: the claim is another's now
   Verdict verdict = Verdict::exhausted;
   std::size_t step = 0;
+  StepMask answered = 0;
 };
 
 /// The end of a claim with an answer. May be repeated after a commit in doubt: the second does
@@ -219,6 +225,9 @@ struct OpenIntent {
   std::string query_json, pre_image;
   int no_match_streak = 0;
   bool claim_held = false;  // the claim still carries this intent
+  /// `advance` has noted its answer, and the claim is still the owner's to end: whoever has the
+  /// answer can end it.
+  bool noted = false;
 };
 
 // --- ledger --------------------------------------------------------------------------------------
@@ -398,7 +407,7 @@ class Store {
   virtual Result<std::size_t> reconcile(std::span<const Reconciliation>, Deadline) = 0;
 
   /// Intents of `owner` that have `prepared` and no outcome, and those among `also` whoever owns
-  /// them.
+  /// them. Those too whose answer is noted already, if it can still end its window.
   virtual Result<std::vector<OpenIntent>> open_intents(const OwnerId& owner,
                                                        std::span<const IntentId> also,
                                                        Deadline) = 0;

@@ -29,19 +29,24 @@ std::string show(const std::optional<Found>& found) {
 }
 
 std::string show(const Taken& taken) {
-  return fmt::format("verdict {} step {} gen {} attempt {} {} wait {} streak {} found: {}",
-                     static_cast<int>(taken.verdict),
-                     taken.step,
-                     taken.gen,
-                     taken.attempt,
-                     taken.query_json,
-                     taken.wait_for.count(),
-                     taken.no_match_streak,
-                     show(taken.found));
+  return fmt::format(
+      "verdict {} step {} answered {} gen {} attempt {} {} wait {} streak {} found: {}",
+      static_cast<int>(taken.verdict),
+      taken.step,
+      taken.answered,
+      taken.gen,
+      taken.attempt,
+      taken.query_json,
+      taken.wait_for.count(),
+      taken.no_match_streak,
+      show(taken.found));
 }
 
 std::string show(const Advanced& advanced) {
-  return fmt::format("verdict {} step {}", static_cast<int>(advanced.verdict), advanced.step);
+  return fmt::format("verdict {} step {} answered {}",
+                     static_cast<int>(advanced.verdict),
+                     advanced.step,
+                     advanced.answered);
 }
 
 std::string show(const Committed& committed) {
@@ -78,7 +83,7 @@ std::string show(const LedgerRow& row) {
 
 /// The fence is a store's own business: only whether there is one is compared.
 std::string show(const OpenIntent& open) {
-  return fmt::format("{} gen {} attempt {} {} price {} {} '{}' streak {} held {} fence {}",
+  return fmt::format("{} gen {} attempt {} {} price {} {} '{}' streak {} held {} fence {} noted {}",
                      to_string(open.intent),
                      open.gen,
                      open.attempt,
@@ -88,7 +93,8 @@ std::string show(const OpenIntent& open) {
                      open.pre_image,
                      open.no_match_streak,
                      open.claim_held,
-                     open.fence != 0);
+                     open.fence != 0,
+                     open.noted);
 }
 
 std::string show(const LedgerSum& sum) {

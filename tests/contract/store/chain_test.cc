@@ -217,6 +217,19 @@ TEST_P(Store, an_advance_on_a_claim_taken_over_is_lost_and_its_call_is_ledgered_
   EXPECT_TRUE(ledger_of(on.next_intent).empty());
 }
 
+TEST_P(Store, an_advance_that_comes_when_its_claim_has_ended_begins_nothing) {
+  const auto request = with_chain(ask(slot(1)));
+  const auto taken = take(request);
+  auto stop = ending(refused, request, taken);
+  stop.cool_down = 30s;
+  ASSERT_TRUE(release(stop).held);
+  auto on = next_after(request, taken);
+  on.refused = true;
+  EXPECT_EQ(advance(on).verdict, Advanced::Verdict::lost);
+  EXPECT_TRUE(ledger_of(on.next_intent).empty());
+  EXPECT_EQ(take(with_chain(ask(slot(1)))).verdict, Verdict::cooldown);
+}
+
 TEST_P(Store, an_advance_after_an_invalidation_is_lost_and_the_key_is_free) {
   const auto request = with_chain(ask(slot(1)));
   const auto taken = take(request);
@@ -241,6 +254,35 @@ TEST_P(Store, a_takeover_asks_nobody_who_has_answered_in_this_window) {
   EXPECT_EQ(next.verdict, Verdict::send);
   EXPECT_EQ(next.step, 1U);
   EXPECT_EQ(next.attempt, 2);
+}
+
+TEST_P(Store, who_is_passed_over_is_told_by_whether_he_has_answered_or_knows_nothing) {
+  auto request = with_chain(ask(slot(1)));
+  const auto taken = take(request);
+  auto on = next_after(request, taken);  // alpha's answer was not good enough
+  ASSERT_EQ(advance(on).step, 1U);
+  on.call.intent = on.next_intent;
+  on.call.provider = "beta";
+  on.step = 1;
+  on.no_match_for = 4h;
+  on.next_intent = new_intent();
+  ASSERT_EQ(advance(on).step, 2U);
+  clock_.advance(kClaimLife);
+  const auto next = take(with_chain(ask(slot(1))));
+  ASSERT_EQ(next.step, 2U);
+  EXPECT_EQ(next.answered, StepMask{1}) << "alpha has answered, beta knows nothing";
+
+  request = with_chain(ask(slot(1)));
+  request.chain = std::make_shared<const std::vector<std::string>>(
+      std::vector<std::string>{"gamma", "alpha", "beta"});
+  clock_.advance(kClaimLife);
+  request.max_unknown = 5;
+  const auto other = take(request);
+  ASSERT_EQ(other.step, 0U);
+  EXPECT_EQ(other.answered, StepMask{0}) << "nobody before it";
+  const auto last = advance(next_after(request, other));
+  EXPECT_EQ(last.verdict, Advanced::Verdict::exhausted);
+  EXPECT_EQ(last.answered, StepMask{1} << 1U);
 }
 
 TEST_P(Store,

@@ -241,6 +241,28 @@ TEST_P(Store, an_intent_taken_over_is_still_told_to_who_holds_its_answer) {
   EXPECT_EQ(open->front().query_json, request.query_json);
 }
 
+TEST_P(Store, an_answer_that_was_noted_is_told_to_who_has_it_while_it_can_end_its_window) {
+  const auto request = ask(slot(1));
+  const auto taken = take(request);
+  ASSERT_EQ(advance(next_after(request, taken)).verdict, Advanced::Verdict::exhausted);
+  const auto owner = owner_;
+  const auto told = [&] {
+    return *store_->open_intents(owner, {&request.intent, 1}, Deadline::never());
+  };
+  ASSERT_THAT(told(), SizeIs(1));
+  EXPECT_TRUE(told().front().noted);
+  EXPECT_EQ(told().front().fence, taken.fence);
+  EXPECT_EQ(told().front().query_json, request.query_json);
+  clock_.advance(kClaimLife);
+  EXPECT_THAT(told(), SizeIs(1)) << "nobody has taken over";
+  owner_ = new_intent();
+  const auto next = ask(slot(1));
+  const auto next_taken = take(next);
+  EXPECT_THAT(told(), IsEmpty());
+  EXPECT_TRUE(commit(answer_to(next, next_taken, match())).stored);
+  EXPECT_THAT(told(), IsEmpty());
+}
+
 TEST_P(Store, an_intent_is_told_once_even_when_asked_for_twice) {
   const auto request = ask(slot(1));
   (void)take(request);

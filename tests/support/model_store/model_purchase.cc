@@ -113,21 +113,25 @@ void ModelWorld::prepare(
 
 /// The first provider from `from` on that has neither answered in this window nor said that there
 /// is no such address a while ago.
-std::optional<std::size_t> ModelWorld::next_step(const Slot& slot,
-                                                 const std::vector<std::string>& chain,
-                                                 std::size_t from,
-                                                 const Claim& claim,
-                                                 UtcMs now) const {
+ModelWorld::Next ModelWorld::next_step(const Slot& slot,
+                                       const std::vector<std::string>& chain,
+                                       std::size_t from,
+                                       const Claim& claim,
+                                       UtcMs now) const {
+  Next next;
   const auto* known = claim.ignores_no_match ? nullptr : look_up(no_matches_, slot);
   for (std::size_t step = from; step < chain.size(); ++step) {
-    if (claim.asked.contains(chain[step])) continue;
     if (known != nullptr) {
       const auto until = known->find(chain[step]);
       if (until != known->end() && until->second > now) continue;
     }
-    return step;
+    if (!claim.asked.contains(chain[step])) {
+      next.step = step;
+      break;
+    }
+    next.answered |= StepMask{1} << step;
   }
-  return std::nullopt;
+  return next;
 }
 
 namespace {
@@ -240,12 +244,14 @@ std::optional<Taken> ModelWorld::take(const TakeRequest& request, UtcMs now) {
     if (is_behind) ++claim.gen;
     claim.attempt = 1;
   }
-  auto step = next_step(request.slot, chain, 0, claim, now);
-  if (!step && !claim.asked.empty()) {
+  auto next = next_step(request.slot, chain, 0, claim, now);
+  if (!next.step && !claim.asked.empty()) {
     // The best answer died with who held it: the chain begins again.
     claim.asked.clear();
-    step = next_step(request.slot, chain, 0, claim, now);
+    next = next_step(request.slot, chain, 0, claim, now);
   }
+  const auto step = next.step;
+  taken.answered = defect == ModelDefect::answers_taken_for_no ? 0 : next.answered;
   taken.gen = claim.gen;
   taken.attempt = claim.attempt;
   if (step && has(claim.intent, LedgerEvent::prepared)) return std::nullopt;
@@ -279,7 +285,7 @@ Advanced ModelWorld::advance(const AdvanceRequest& request, UtcMs now) {
   const auto& chain = *request.chain;
   Claim* const claim = look_up(claims_, request.slot);
   if (is_ours(claim, request.fence) && claim->intent == request.next_intent)  // after a doubt
-    return {Advanced::Verdict::send, step_of(chain, claim->provider, request.step + 1)};
+    return {Advanced::Verdict::send, step_of(chain, claim->provider, request.step + 1), 0};
 
   const bool is_held = is_ours(claim, request.fence) && claim->phase == Phase::in_flight &&
                        claim->intent == request.call.intent;
@@ -296,10 +302,10 @@ Advanced ModelWorld::advance(const AdvanceRequest& request, UtcMs now) {
                  now);
   if (request.no_match_for && is_current)
     no_matches_[request.slot][request.call.provider] = after(now, *request.no_match_for);
-  if (!is_held) return {Advanced::Verdict::lost, 0};
+  if (!is_held) return {Advanced::Verdict::lost, 0, 0};
   if (!is_current) {
     claims_.erase(request.slot);
-    return {Advanced::Verdict::lost, 0};
+    return {Advanced::Verdict::lost, 0, 0};
   }
   // A chain that names the same provider next wants its no-match confirmed.
   const bool is_asked_again =
@@ -308,8 +314,8 @@ Advanced ModelWorld::advance(const AdvanceRequest& request, UtcMs now) {
     claim->asked.insert(request.call.provider);
   claim->phase = Phase::in_flight;
   claim->deadline = after(now, request.life);
-  const auto step = next_step(request.slot, chain, request.step + 1, *claim, now);
-  if (!step) return {Advanced::Verdict::exhausted, 0};
+  const auto [step, answered] = next_step(request.slot, chain, request.step + 1, *claim, now);
+  if (!step) return {Advanced::Verdict::exhausted, 0, answered};
   claim->intent = request.next_intent;
   claim->provider = chain[*step];
   const LedgerRow* first = event_of(request.call.intent, LedgerEvent::prepared);
@@ -319,7 +325,7 @@ Advanced ModelWorld::advance(const AdvanceRequest& request, UtcMs now) {
           first != nullptr && first->bulk,
           price_of(request, *step),
           now);
-  return {Advanced::Verdict::send, *step};
+  return {Advanced::Verdict::send, *step, answered};
 }
 
 Committed ModelWorld::commit(const CommitRequest& request, UtcMs now) {

@@ -32,6 +32,7 @@ enum class ModelDefect : std::uint8_t {
   no_cool_down,            // a refused key may be bought at once
   served_beyond_erasure,   // what should be erased is found
   step_not_noted,          // the next provider is asked, and the ledger does not hear of the first
+  answers_taken_for_no,    // who has answered in this window is said to have known nothing
   step_asked_again,        // … and the claim does not remember that the first has answered
 };
 void set_defect(ModelWorld& world, ModelDefect defect);

@@ -144,8 +144,15 @@ std::vector<OpenIntent> ModelWorld::open_intents(const OwnerId& owner,
   const auto add = [&](const IntentId& intent) {
     if (!seen.insert(intent).second) return;
     const LedgerRow* prepared = event_of(intent, LedgerEvent::prepared);
-    if (prepared == nullptr || is_settled(intent)) return;
+    if (prepared == nullptr) return;
+    const Entry* entry = look_up(entries_, prepared->slot);
+    const Claim* claim = look_up(claims_, prepared->slot);
     OpenIntent one;
+    // An answer that `advance` has noted, of a window that is still its owner's to end.
+    one.noted = has(intent, LedgerEvent::answered) && claim != nullptr &&
+                claim->gen == prepared->gen && claim->owner == fates_.at(intent).owner &&
+                (entry == nullptr || entry->gen < prepared->gen);
+    if (is_settled(intent) && !one.noted) return;
     one.intent = intent;
     one.slot = prepared->slot;
     one.gen = prepared->gen;
@@ -153,11 +160,10 @@ std::vector<OpenIntent> ModelWorld::open_intents(const OwnerId& owner,
     one.provider = prepared->provider;
     one.price = prepared->price;
     one.owner = fates_.at(intent).owner;
-    if (const Entry* entry = look_up(entries_, one.slot))
-      one.no_match_streak = entry->no_match_streak;
-    if (const Claim* claim = look_up(claims_, one.slot)) {
+    if (entry != nullptr) one.no_match_streak = entry->no_match_streak;
+    if (claim != nullptr) {
       one.claim_held = claim->intent == intent;
-      if (one.claim_held) one.fence = claim->fence;
+      if (one.claim_held || one.noted) one.fence = claim->fence;
       if (claim->gen == one.gen) {
         one.query_json = claim->query_json;
         one.pre_image = claim->pre_image;

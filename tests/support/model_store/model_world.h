@@ -153,11 +153,15 @@ class ModelWorld {
                     bool is_redundant,
                     UtcMs now);
   void prepare(const Slot& slot, Claim& claim, Cause cause, bool bulk, Money price, UtcMs now);
-  [[nodiscard]] std::optional<std::size_t> next_step(const Slot& slot,
-                                                     const std::vector<std::string>& chain,
-                                                     std::size_t from,
-                                                     const Claim& claim,
-                                                     UtcMs now) const;
+  struct Next {
+    std::optional<std::size_t> step;
+    StepMask answered = 0;
+  };
+  [[nodiscard]] Next next_step(const Slot& slot,
+                               const std::vector<std::string>& chain,
+                               std::size_t from,
+                               const Claim& claim,
+                               UtcMs now) const;
   [[nodiscard]] bool is_ours(const Claim* claim, std::int64_t fence) const;
   void end_claim(const Slot& slot, Claim& claim, UtcMs now);
   [[nodiscard]] std::int64_t gen_beyond(const Slot& slot) const;
