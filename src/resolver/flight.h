@@ -81,7 +81,8 @@ class Flight {
   std::size_t bulk_limit =
       SIZE_MAX;            // no bulk call larger than this: a larger one was refused as a whole
   bool is_marked = false;  // the spool knows the present intent
-  bool is_told = false;    // the callers have their answer
+  std::vector<IntentId> noted;  // … and these, whose answers are needed until the claim has ended
+  bool is_told = false;         // the callers have their answer
   std::vector<std::size_t> steps;  // providers that the admission under way is about
   std::size_t lane = 0;            // that let this flight through to its claim
   Mono let_in_at;

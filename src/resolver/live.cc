@@ -387,6 +387,7 @@ class LiveResolver final : public Resolver {
       if (publisher_) publisher_->replace(entry, ending.as_of);
     }
     if (flight->request.was_redundant()) ++redundant_;
+    let_go(std::exchange(flight->noted, {}));
     land(flight);
   }
 
@@ -955,13 +956,23 @@ class LiveResolver final : public Resolver {
     std::vector<IntentId> settled;
     for (std::size_t i = 0; i < items.size(); ++i) {
       const auto intent = intent_of(requests[i]);
-      if (!intent || !items[i].flight->is_marked) continue;
-      settled.push_back(*intent);
-      items[i].flight->is_marked = false;
+      Flight& flight = *items[i].flight;
+      if (!intent || !flight.is_marked) continue;
+      (is_needed(requests[i]) ? flight.noted : settled).push_back(*intent);
+      flight.is_marked = false;
     }
+    let_go(settled);
+  }
+  void let_go(const std::vector<IntentId>& settled) {
     if (!settled.empty())
       ignore(parts_.spool.settled(settled),
              "an intent adopted although it is settled changes nothing");
+  }
+  /// Whether the answer may still be the one that ends the claim.
+  static bool is_needed(const AdvanceRequest& request) { return !request.refused; }
+  template <class Request>
+  static bool is_needed(const Request&) {
+    return false;
   }
   static std::optional<IntentId> intent_of(const AdvanceRequest& request) {
     return request.call.intent;

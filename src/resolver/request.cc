@@ -137,6 +137,18 @@ void Request::resume(const OpenIntent& open, std::size_t step, bool bulk) {
   pre_image_ = open.pre_image;
 }
 
+void Request::heard(const IntentId& intent, std::size_t step, Outcome outcome) {
+  has_advanced_ = true;
+  Answer answer = answer_of_call(std::move(outcome), step);
+  if (answer.kind == AnswerKind::no_match && rechecks_ < rules_.chain[step].no_match_rechecks) {
+    ++rechecks_;
+    return;
+  }
+  hear(std::move(answer), intent, step);
+}
+
+Action Request::finish() { return has_answer() ? commit(true) : Action(act::Done{}); }
+
 Action Request::places_said(Result<std::optional<PlaceHit>> hit) {
   if (!hit) return end(std::move(hit.error()));
   const bool is_last = applicable_ == 0;
@@ -277,6 +289,7 @@ Action Request::was_taken(Result<Taken> taken, Mono asked, const Moment& at) {
     note_failure(std::move(taken.error()));
     return conclude();
   }
+  const bool is_closed = leaves_window(*taken);
   switch (taken->verdict) {
     case Taken::Verdict::send:
       holds_claim_ = true;
@@ -285,7 +298,10 @@ Action Request::was_taken(Result<Taken> taken, Mono asked, const Moment& at) {
       gen_ = taken->gen;
       no_match_streak_ = taken->no_match_streak;
       query_json_ = std::move(taken->query_json);
-      pass_over(0, taken->step);
+      position_ = taken->step;
+      // Whoever had answered was not among those this claim is for: it is taken anew, for all.
+      if (is_closed) return release(ReleaseRequest::Kind::voided, unsent("the window was closed"));
+      pass_over(0, taken->step, taken->answered);
       return call(taken->step, asked);
     case Taken::Verdict::fresh: {
       // It may have taken so long to hear of it that it is no longer so.
@@ -314,9 +330,10 @@ Action Request::was_taken(Result<Taken> taken, Mono asked, const Moment& at) {
       return conclude();
     }
     case Taken::Verdict::exhausted:
+      if (is_closed) return ask_admission(false, 0);
       break;
   }
-  pass_over(0, chain_.steps.size());
+  pass_over(0, chain_.steps.size(), taken->answered);
   if ((applicable_ & ~said_no_) != 0) return conclude();
   Answer answer;
   answer.kind = AnswerKind::no_match;
@@ -327,11 +344,24 @@ Action Request::was_taken(Result<Taken> taken, Mono asked, const Moment& at) {
   return act::Done{};
 }
 
-/// The store passes over providers whose own no-match is still fresh.
-void Request::pass_over(std::size_t from, std::size_t to) {
+/// Whether the window in which this request has heard answers was closed by an invalidation. They
+/// are forgotten then: what comes into the new window has to be asked for in it.
+bool Request::leaves_window(const Taken& taken) {
+  const bool says_gen =
+      taken.verdict == Taken::Verdict::send || taken.verdict == Taken::Verdict::exhausted;
+  if (!says_gen || answered_ == 0 || taken.gen == gen_) return false;
+  answered_ = said_no_ = 0;
+  rechecks_ = 0;
+  best_.reset();
+  return true;
+}
+
+/// The store passes over providers whose own no-match is still fresh, and those that have answered
+/// somebody else in this window: who that was has what they said.
+void Request::pass_over(std::size_t from, std::size_t to, StepMask answered) {
   for (std::size_t i = from; i < to; ++i) {
     answered_ |= bit(chain_.steps[i]);
-    said_no_ |= bit(chain_.steps[i]);
+    if (((answered >> i) & 1U) == 0) said_no_ |= bit(chain_.steps[i]);
   }
 }
 
@@ -366,6 +396,16 @@ Action Request::woken() {
 Action Request::call(std::size_t position, Mono asked) {
   position_ = position;
   return act::Call{step(), intent_, query_json_, asked + rules_.send_window, bulk_};
+}
+
+CallRecord Request::unsent(std::string reason) const {
+  CallRecord record;
+  record.intent = intent_;
+  record.provider = provider().name;
+  record.reason = std::move(reason);
+  record.billed = Billed::no;
+  record.units = 0;
+  return record;
 }
 
 CallRecord Request::record_of(const Outcome& outcome) const {
@@ -407,32 +447,41 @@ Action Request::was_answered(Outcome outcome, bool ask_again) {
   return release(ReleaseRequest::Kind::unknown, std::move(record));
 }
 
-Action Request::took_answer(Outcome outcome) {
-  const std::size_t now = step();
-  last_ = record_of(outcome);
-  last_refused_ = false;
-  last_no_match_for_.reset();
-
+Answer Request::answer_of_call(Outcome outcome, std::size_t step) const {
   Answer answer = std::move(outcome.answer);
   answer.kind = outcome.kind == OutcomeKind::match      ? AnswerKind::match
                 : outcome.kind == OutcomeKind::no_match ? AnswerKind::no_match
                                                         : AnswerKind::ambiguous;
-  answer.provider = provider().name;
+  answer.provider = rules_.chain[step].name;
+  return answer;
+}
+
+/// Whether it is all that was wanted.
+bool Request::hear(Answer answer, const IntentId& intent, std::size_t step) {
+  answered_ |= bit(step);
+  if (answer.kind == AnswerKind::no_match) said_no_ |= bit(step);
+  answer = judge(std::move(answer), subject_.query.country, rules_.accept);
+  const bool is_good = answer.kind == AnswerKind::match;
+  if (!best_ || is_better(answer, best_->answer)) best_ = Best{std::move(answer), intent, step};
+  return is_good;
+}
+
+Action Request::took_answer(Outcome outcome) {
+  last_ = record_of(outcome);
+  last_refused_ = false;
+  last_no_match_for_.reset();
+
+  Answer answer = answer_of_call(std::move(outcome), step());
   if (answer.kind == AnswerKind::no_match) {
     if (rechecks_ < provider().no_match_rechecks) {
       ++rechecks_;
       return go_on(true);
     }
-    said_no_ |= bit(now);
     // With one provider the key's own entry says it.
-    const Life life = life_of_answer(answer, now);
+    const Life life = life_of_answer(answer, step());
     if (order_.steps.size() > 1 && life.erase > milliseconds{0}) last_no_match_for_ = life.fresh;
   }
-  answered_ |= bit(now);
-  answer = judge(std::move(answer), subject_.query.country, rules_.accept);
-  const bool is_good = answer.kind == AnswerKind::match;
-  if (!best_ || is_better(answer, best_->answer)) best_ = Best{std::move(answer), intent_, now};
-  return is_good ? conclude() : go_on(false);
+  return hear(std::move(answer), intent_, step()) ? conclude() : go_on(false);
 }
 
 Action Request::took_refusal(const Outcome& outcome, bool ask_again) {
@@ -465,12 +514,7 @@ Action Request::took_refusal(const Outcome& outcome, bool ask_again) {
 
 Action Request::was_unsent(Unsent why, Error error) {
   const bool is_late = why == Unsent::late;
-  CallRecord record;
-  record.intent = intent_;
-  record.provider = provider().name;
-  record.reason = is_late ? "the send window had passed" : error.message;
-  record.billed = Billed::no;
-  record.units = 0;
+  CallRecord record = unsent(is_late ? "the send window had passed" : error.message);
   if (why == Unsent::network) down_ |= bit(step());
   if (why == Unsent::local) down_ |= applicable_ & ~answered_;
   if (!is_late) note_failure(std::move(error));
@@ -522,16 +566,16 @@ Action Request::was_advanced(Result<Advanced> advanced, Mono asked, const Moment
   has_advanced_ = true;
   switch (advanced->verdict) {
     case Advanced::Verdict::send:
-      pass_over(1, advanced->step);
+      pass_over(1, advanced->step, advanced->answered);
       return call(advanced->step, asked);
     case Advanced::Verdict::exhausted:
-      pass_over(1, chain_.steps.size());
+      pass_over(1, chain_.steps.size(), advanced->answered);
       return conclude();
     case Advanced::Verdict::lost:
       break;
   }
   holds_claim_ = false;
-  if (ended_) return act::Done{};
+  if (ended_) return bring_told();
   return act::Read{};
 }
 
@@ -649,12 +693,16 @@ Action Request::was_released(Result<Released> released, const Moment& at) {
   releasing_.reset();
   last_.reset();
   holds_claim_ = false;
-  if (ended_) return act::Done{};
+  if (ended_) return bring_told();
   if (kind == ReleaseRequest::Kind::refused) return end(failure());
   if (at.now >= at.wanted_until) note_failure(late_error());
   if (released->blocked || at.now >= at.wanted_until) return conclude();
   return ask_admission(false, 0);
 }
+
+/// The callers have been told. Was it an answer, then the store has to have it, whoever holds the
+/// claim by now.
+Action Request::bring_told() { return chosen_ ? commit(true) : Action(act::Done{}); }
 
 /// The outcome stays in the spool and is brought to the store until it takes it; the callers do not
 /// wait.

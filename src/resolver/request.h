@@ -177,6 +177,10 @@ class Request {
   /// Instead of `begin`: goes on where a dead process stopped, whose call to `step` was out. The
   /// next event is `was_answered`.
   void resume(const OpenIntent& open, std::size_t step, bool bulk);
+  /// After `resume`: what another provider had answered under the same claim, noted already.
+  void heard(const IntentId& intent, std::size_t step, Outcome outcome);
+  /// After `heard`, when no call was out: ends the claim with the best of it, if that will do.
+  Action finish();
 
   Action was_read(Result<std::optional<Found>> found, Mono asked);
   Action places_said(Result<std::optional<PlaceHit>> hit);
@@ -226,6 +230,7 @@ class Request {
   [[nodiscard]] Life life_of_answer(const Answer& answer, std::size_t step) const;
   [[nodiscard]] milliseconds claim_life(const std::vector<std::size_t>& steps) const;
   [[nodiscard]] CallRecord record_of(const Outcome& outcome) const;
+  [[nodiscard]] CallRecord unsent(std::string reason) const;
   [[nodiscard]] Cause cause() const;
   [[nodiscard]] Error failure() const;
   milliseconds jittered(milliseconds span);
@@ -236,7 +241,10 @@ class Request {
   void tell_best(const Moment& at);
   Action wait_for_turn(const Moment& at);
   Action wait_for_store(Error error, const Moment& at);
+  Action bring_told();
   Action call(std::size_t position, Mono asked);
+  Answer answer_of_call(Outcome outcome, std::size_t step) const;
+  bool hear(Answer answer, const IntentId& intent, std::size_t step);
   Action took_answer(Outcome outcome);
   Action took_refusal(const Outcome& outcome, bool ask_again);
   Action go_on(bool ask_again);
@@ -245,7 +253,8 @@ class Request {
   void choose_best();
   Action commit(bool with_answer);
   Action release(ReleaseRequest::Kind kind, CallRecord call);
-  void pass_over(std::size_t from, std::size_t to);
+  void pass_over(std::size_t from, std::size_t to, StepMask answered);
+  bool leaves_window(const Taken& taken);
   void note_failure(Error error);
 
   const RequestRules& rules_;

@@ -194,6 +194,93 @@ TEST_F(Adopt, a_no_match_of_the_only_provider_is_a_negative_entry_and_of_one_of_
   EXPECT_EQ(taken->front().step, 1U) << "alpha's no-match is remembered";
 }
 
+class AdoptedChain : public Adopt {
+ protected:
+  /// alpha's answer is none to be content with, and noted; beta is to be asked next.
+  void SetUp() override {
+    add_provider("beta");
+    providers_[0]->know = [](const ProviderAsk& ask) {
+      auto outcome = FakeProvider::match(ask.query.one_line());
+      outcome.answer.precision = Precision::region;
+      return outcome;
+    };
+    first_ = take(1, "1 Sample St");
+    answer({first_});
+    AdvanceRequest on;
+    on.slot = slot(1);
+    on.fence = store_->open_intents(owner_, {}, Deadline::never())->front().fence;
+    on.gen = 1;
+    on.call.intent = first_;
+    on.call.provider = "alpha";
+    on.call.billed = Billed::yes;
+    on.next_intent = second_;
+    on.chain =
+        std::make_shared<const std::vector<std::string>>(std::vector<std::string>{"alpha", "beta"});
+    const auto advanced = store_->advance(std::span(&on, 1), Deadline::never());
+    ASSERT_TRUE(advanced);
+    ASSERT_EQ(advanced->front().verdict, Advanced::Verdict::send);
+  }
+  void expect_alphas_answer() {
+    const auto report = die_and_adopt();
+    ASSERT_TRUE(report) << report.error().message;
+    ASSERT_TRUE(find(1)) << "it was paid for";
+    EXPECT_EQ(find(1)->answer->provider, "alpha");
+    EXPECT_EQ(find(1)->answer->kind, AnswerKind::rejected);
+    EXPECT_TRUE(store_->open_intents(owner_, {}, Deadline::never())->empty());
+  }
+
+  IntentId first_, second_ = make_uuid(system_clock());
+};
+
+TEST_F(AdoptedChain, the_answer_of_the_first_provider_outlives_a_process_that_asked_the_second) {
+  providers_[1]->know = [](const ProviderAsk&) { return FakeProvider::no_match(); };
+  answer({second_}, 200, "beta");
+  expect_alphas_answer();
+  EXPECT_THAT(events_of(1), ElementsAre("prepared", "answered", "prepared", "answered"));
+}
+
+TEST_F(AdoptedChain, also_when_the_answer_of_the_second_is_lost) {
+  ASSERT_TRUE(spool_->mark_sent(std::span(&second_, 1)));
+  expect_alphas_answer();
+  EXPECT_THAT(events_of(1), ElementsAre("prepared", "answered", "prepared", "unknown"));
+}
+
+TEST_F(AdoptedChain, also_when_the_second_was_not_asked) {
+  expect_alphas_answer();
+  EXPECT_THAT(events_of(1), ElementsAre("prepared", "answered", "prepared", "refused"));
+}
+
+TEST_F(AdoptedChain, also_when_an_earlier_call_of_the_window_was_lost) {
+  // beta's answer is lost, its claim taken again by the same process, and asked once more.
+  ASSERT_TRUE(spool_->mark_sent(std::span(&second_, 1)));
+  ReleaseRequest lost;
+  lost.kind = ReleaseRequest::Kind::unknown;
+  lost.slot = slot(1);
+  lost.fence = store_->open_intents(owner_, {}, Deadline::never())->front().fence;
+  lost.call.intent = second_;
+  lost.call.provider = "beta";
+  ASSERT_TRUE(store_->release(std::span(&lost, 1), Deadline::never()));
+  const IntentId third = take(1, "1 Sample St");
+  providers_[1]->know = [](const ProviderAsk&) { return FakeProvider::no_match(); };
+  answer({third}, 200, "beta");
+  expect_alphas_answer();
+}
+
+TEST_F(AdoptedChain, and_is_not_stored_when_another_has_taken_the_claim_over) {
+  ReleaseRequest lost;
+  lost.kind = ReleaseRequest::Kind::unknown;
+  lost.slot = slot(1);
+  lost.fence = store_->open_intents(owner_, {}, Deadline::never())->front().fence;
+  lost.call.intent = second_;
+  lost.call.provider = "beta";
+  ASSERT_TRUE(store_->release(std::span(&lost, 1), Deadline::never()));
+  const OwnerId dead = std::exchange(owner_, make_uuid(system_clock()));
+  (void)take(1, "1 Sample St");
+  owner_ = dead;
+  ASSERT_TRUE(die_and_adopt());
+  EXPECT_FALSE(find(1)) << "the other is asking, and ends the window";
+}
+
 TEST_F(Adopt, an_answer_nobody_can_read_any_more_stays_until_its_provider_is_back) {
   answer({take(1, "1 Sample St")}, 200, "gone");
   const auto report = die_and_adopt();

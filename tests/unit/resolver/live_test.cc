@@ -593,6 +593,26 @@ TEST_F(Resolver, the_best_answer_of_a_chain_is_kept_when_none_is_good) {
   EXPECT_EQ(one(ask(street(1))).answer->provider, "alpha");
 }
 
+TEST_F(Resolver, the_spool_keeps_an_answer_until_its_chain_has_ended) {
+  add_provider("alpha").know = [](const ProviderAsk&) {
+    auto outcome = FakeProvider::match("somewhere");
+    outcome.answer.precision = Precision::region;
+    return outcome;
+  };
+  auto& beta = add_provider("beta");
+  beta.hold();
+  Answers answers(1);
+  start(ask(street(1)), answers, 0);
+  beta.wait_for_calls(1);
+  EXPECT_THAT(events_of(ask(street(1)).slot),
+              ElementsAre("alpha prepared", "alpha answered", "beta prepared"));
+  spool_.state.with([](const MemorySpool::State& now) { EXPECT_TRUE(now.settled.empty()); });
+  beta.open();
+  answers.wait();
+  resolver().drain(Deadline::never());
+  spool_.state.with([](const MemorySpool::State& now) { EXPECT_EQ(now.settled, now.marked); });
+}
+
 TEST_F(Resolver, a_key_is_negative_only_when_the_whole_chain_has_said_so) {
   auto& alpha = add_provider("alpha");
   auto& beta = add_provider("beta");

@@ -327,6 +327,39 @@ TEST_F(Request, a_failing_store_is_no_reason_to_keep_callers_waiting_or_to_forge
   EXPECT_TRUE(std::holds_alternative<act::Done>(request.was_committed(committed, now_, now())));
 }
 
+TEST_F(Request,
+       an_answer_told_while_the_store_failed_is_brought_to_it_whatever_became_of_the_claim) {
+  with_chain({"alpha", "beta"});
+  const auto fails = [] { return fail(ErrorCode::store_busy, "busy"); };
+  for (const bool is_lost : {false, true}) {
+    auto request = make();
+    (void)called(request);
+    (void)request.was_answered(outcome(OutcomeKind::ambiguous), false);
+    (void)request.admitted(all({1}));
+    Advanced on;
+    on.verdict = Advanced::Verdict::send;
+    on.step = 1;
+    Action action;
+    if (is_lost) {  // the store has done it and did not say so
+      (void)request.was_advanced(fails(), now_, now());
+      action = request.woken();
+    } else {
+      (void)request.was_advanced(on, now_, now());
+      (void)request.was_answered(outcome(OutcomeKind::unknown), false);
+      (void)request.was_released(fails(), now());
+      ASSERT_TRUE(std::holds_alternative<act::Release>(request.woken()));
+      action = request.was_released(Released{true, false}, now());
+    }
+    EXPECT_TRUE(resolved(request).answer) << "told already";
+    const auto commit = std::get<act::Commit>(action);
+    EXPECT_EQ(commit.request.answer->provider, "alpha");
+    EXPECT_EQ(
+        commit.request.answered_by.value_or(commit.request.call.value_or(CallRecord{}).intent),
+        all({}).intent);
+    EXPECT_TRUE(std::holds_alternative<act::Done>(request.was_committed(Committed{}, now_, now())));
+  }
+}
+
 TEST_F(Request, an_answer_that_may_not_be_kept_is_given_and_not_stored) {
   rules_.chain[0].terms.keep = Terms::Keep::nothing;
   auto request = make();
@@ -476,6 +509,68 @@ TEST_F(Request, the_claim_stays_ours_when_a_later_call_could_not_leave) {
   EXPECT_LE(commit.request.life.fresh, 24h) << "beta could not be asked";
 }
 
+TEST_F(Request, an_answer_of_a_window_that_was_closed_does_not_come_into_the_next) {
+  with_chain({"alpha", "beta"});
+  auto request = make();
+  (void)called(request);
+  (void)request.was_answered(outcome(OutcomeKind::ambiguous), false);
+  (void)request.admitted(all({1}));
+  Advanced invalidated;
+  invalidated.verdict = Advanced::Verdict::lost;
+  ASSERT_TRUE(std::holds_alternative<act::Read>(request.was_advanced(invalidated, now_, now())));
+  const auto rest = std::get<act::Admit>(request.was_read(std::optional<Found>{}, now_));
+  EXPECT_THAT(rest.steps, ElementsAre(1)) << "it may still be the same window";
+  (void)request.admitted(all({1}));
+  Taken next = verdict(Taken::Verdict::send);
+  next.gen = 6;
+  const auto release = std::get<act::Release>(request.was_taken(next, now_, now()));
+  EXPECT_EQ(release.request.kind, ReleaseRequest::Kind::voided);
+  EXPECT_EQ(release.request.fence, 11);
+  const auto anew = std::get<act::Admit>(request.was_released(Released{true, false}, now()));
+  EXPECT_THAT(anew.steps, ElementsAre(0, 1)) << "what alpha said is of the old window";
+  (void)request.admitted(all({0, 1}));
+  next.step = 1;  // alpha knows nothing
+  EXPECT_EQ(std::get<act::Call>(request.was_taken(next, now_, now())).step, 1U);
+  const auto commit =
+      std::get<act::Commit>(request.was_answered(outcome(OutcomeKind::no_match), false));
+  EXPECT_EQ(commit.request.answer->kind, AnswerKind::no_match);
+  EXPECT_EQ(commit.request.gen, 6);
+}
+
+TEST_F(Request, in_a_window_that_only_changed_hands_what_was_heard_still_counts) {
+  with_chain({"alpha", "beta"});
+  auto request = make();
+  (void)called(request);
+  (void)request.was_answered(outcome(OutcomeKind::ambiguous), false);
+  (void)request.admitted(all({1}));
+  Advanced taken_over;
+  taken_over.verdict = Advanced::Verdict::lost;
+  (void)request.was_advanced(taken_over, now_, now());
+  (void)request.was_read(std::optional<Found>{}, now_);
+  (void)request.admitted(all({1}));
+  EXPECT_EQ(std::get<act::Call>(request.was_taken(verdict(Taken::Verdict::send), now_, now())).step,
+            1U);
+  const auto commit =
+      std::get<act::Commit>(request.was_answered(outcome(OutcomeKind::no_match), false));
+  EXPECT_EQ(commit.request.answer->kind, AnswerKind::ambiguous);
+}
+
+TEST_F(Request, who_has_answered_somebody_else_has_not_said_that_there_is_no_such_address) {
+  with_chain({"alpha", "beta"});
+  for (const StepMask answered : {StepMask{0}, StepMask{1}}) {
+    auto request = make();
+    (void)std::get<act::Admit>(request.begin(std::nullopt, now_));
+    (void)request.admitted(all({0, 1}));
+    Taken taken = verdict(Taken::Verdict::send, 1);
+    taken.answered = answered;
+    (void)request.was_taken(taken, now_, now());
+    const auto commit =
+        std::get<act::Commit>(request.was_answered(outcome(OutcomeKind::no_match), false));
+    EXPECT_EQ(commit.request.life.erase > 0ms, answered == 0)
+        << "the key is negative only when alpha said so, too";
+  }
+}
+
 TEST_F(Request,
        an_answer_that_was_fresh_when_it_left_the_store_is_looked_up_again_when_it_is_late) {
   for (const bool is_late : {false, true}) {
@@ -492,6 +587,36 @@ TEST_F(Request,
       EXPECT_EQ(request.ending().as_of + request.ending().fresh_left, asked + 5s);
     }
   }
+}
+
+TEST_F(Request, whoever_takes_over_from_the_dead_ends_the_window_with_what_they_had_heard) {
+  with_chain({"alpha", "beta"});
+  OpenIntent open;
+  open.intent.bytes[0] = 9;
+  open.fence = 11;
+  open.gen = 4;
+  IntentId first;
+  first.bytes[0] = 8;
+  auto request = make();
+  request.resume(open, 1, false);
+  request.heard(first, 0, outcome(OutcomeKind::ambiguous));
+  const auto commit =
+      std::get<act::Commit>(request.was_answered(outcome(OutcomeKind::no_match), false));
+  EXPECT_EQ(commit.request.answer->provider, "alpha");
+  EXPECT_EQ(commit.request.answered_by, first);
+  EXPECT_EQ(commit.request.call->intent, open.intent);
+
+  auto alone = make();
+  alone.resume(open, 0, false);
+  alone.heard(open.intent, 0, outcome(OutcomeKind::ambiguous));
+  const auto last = std::get<act::Commit>(alone.finish());
+  EXPECT_FALSE(last.request.call);
+  EXPECT_EQ(last.request.answered_by, open.intent);
+
+  auto unsettled = make();
+  unsettled.resume(open, 0, false);
+  unsettled.heard(open.intent, 0, outcome(OutcomeKind::no_match));
+  EXPECT_TRUE(std::holds_alternative<act::Done>(unsettled.finish())) << "beta may know it";
 }
 
 TEST_F(Request, a_claim_lives_as_long_as_its_slowest_provider_may_take) {
