@@ -35,7 +35,7 @@ struct NormalizeConfig {
   std::string backend = "builtin";                   // nobody; or libpostal
   std::string library = "libpostal.so.1";            // as dlopen(3) takes it
   std::filesystem::path data;                        // the folder of libpostal's data
-  std::chrono::milliseconds timeout{2'000};          // of one address
+  std::chrono::milliseconds timeout{10'000};         // of one address
   std::chrono::milliseconds start_timeout{120'000};  // of reading the model
 };
 

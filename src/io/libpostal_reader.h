@@ -17,7 +17,7 @@ struct LibpostalOptions {
   std::string program;         // run with kLibpostalHelper as its first argument: geonce itself
   std::string library;         // a name that the loader knows, or a path
   std::filesystem::path data;  // absolute
-  std::chrono::milliseconds timeout{2'000};          // of one question
+  std::chrono::milliseconds timeout{10'000};         // of one question
   std::chrono::milliseconds start_timeout{120'000};  // of reading the model
   std::filesystem::path cache;  // folder of file hashes; empty: they are made at each start
   std::function<void(const std::string&)> notice;  // told each change of state, from any thread
