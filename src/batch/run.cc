@@ -349,8 +349,9 @@ class Run {
 
 void Run::stop_for(BatchEnd end, std::string reason) {
   const std::lock_guard lock(mutex_);
-  // Beyond a cap a run goes on without paying, and may still be stopped.
-  if (is_stopped() && end_.load() != BatchEnd::capped) return;
+  // Beyond a cap a run goes on without paying, and may still be told to stop.
+  const bool is_beyond_cap = end_.load() == BatchEnd::capped && end == BatchEnd::interrupted;
+  if (is_stopped() && !is_beyond_cap) return;
   stop_reason_ = std::move(reason);
   end_ = end;
   retry_cv_.notify_all();
