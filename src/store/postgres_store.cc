@@ -2,6 +2,7 @@
 
 #include "store/postgres_answers.h"
 #include "store/postgres_batches.h"
+#include "store/postgres_ended.h"
 #include "store/postgres_places.h"
 #include "store/postgres_purchase.h"
 #include "store/postgres_schema.h"
@@ -70,6 +71,18 @@ class PostgresStore final : public Store {
                                                Deadline deadline) override {
     if (entries.empty()) return std::vector<Imported>();
     return geonce::import_entries(workers_, entries, deadline);
+  }
+  Result<EndedSince> ended_since(std::string_view cursor,
+                                 std::size_t limit,
+                                 Deadline deadline) override {
+    return geonce::ended_since(workers_, cursor, limit, deadline);
+  }
+  Result<std::vector<EndedWindow>> untold(std::size_t limit, Deadline deadline) override {
+    return geonce::untold(workers_, limit, deadline);
+  }
+  Result<void> told(std::span<const std::int64_t> numbers, Deadline deadline) override {
+    if (numbers.empty()) return {};
+    return geonce::told(workers_, numbers, deadline);
   }
   Result<std::size_t> reconcile(std::span<const Reconciliation> found, Deadline deadline) override {
     if (found.empty()) return std::size_t{0};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "store/sqlite_ended.h"
 #include "store/sqlite_rows.h"
 
 namespace geonce {
@@ -16,7 +17,7 @@ enum class Phase : std::uint8_t { in_flight = 1, cooling = 2, blocked = 3 };
 struct EntryState {
   std::int64_t id = 0, gen = 0;
   int kind = kTombstone;
-  UtcMs answered_at = 0, erase_after = 0;
+  UtcMs answered_at = 0, fresh_until = 0, erase_after = 0;
   int no_match_streak = 0;
   bool pinned = false;
   std::optional<IntentId> intent;
@@ -33,6 +34,7 @@ std::optional<EntryState> read_entry(SqliteWork& work, const Slot& slot) {
   entry.gen = row.integer(0);
   entry.kind = static_cast<int>(row.integer(1));
   entry.answered_at = row.integer(2);
+  entry.fresh_until = row.integer(3);
   entry.erase_after = row.integer(5);
   entry.pinned = row.integer(6) != 0;
   entry.id = row.integer(8);
@@ -54,6 +56,18 @@ struct NewEntry {
   std::optional<Key> building_key;
 };
 
+/// Tiers may still hold what is replaced here.
+void note_replaced(SqliteWork& work,
+                   const Slot& slot,
+                   const EntryState& old,
+                   const NewEntry& entry) {
+  if (old.kind == kTombstone || old.gen == entry.gen) return;
+  if (entry.answer == nullptr && old.erase_after > work.now)
+    note_ended(work, slot, entry.gen);
+  else if (entry.answer != nullptr && old.fresh_until > work.now)
+    note_ended(work, slot, entry.gen - 1);
+}
+
 void write_entry(SqliteWork& work,
                  const Slot& slot,
                  const std::optional<EntryState>& old,
@@ -62,6 +76,7 @@ void write_entry(SqliteWork& work,
   const std::string payload = entry.answer == nullptr ? std::string() : encode(*entry.answer);
   const std::string_view provider =
       entry.answer == nullptr ? "" : std::string_view(entry.answer->provider);
+  if (old) note_replaced(work, slot, *old, entry);
   std::int64_t id = 0;
   // NULL for what nobody bought.
   const auto intent = entry.intent ? std::optional(blob(*entry.intent)) : std::nullopt;
@@ -742,7 +757,8 @@ Standing standing_of(const EntryState& entry) {
   return {entry.kind != kTombstone, entry.pinned, entry.answered_at};
 }
 
-void delete_entry(SqliteWork& work, const EntryState& entry) {
+void delete_entry(SqliteWork& work, const Slot& slot, const EntryState& entry) {
+  if (entry.kind != kTombstone && entry.fresh_until > work.now) note_ended(work, slot, entry.gen);
   work.db.prepare("DELETE FROM entry WHERE id = ?").bind(entry.id).run();
   work.db.prepare("DELETE FROM entry_source WHERE entry = ?").bind(entry.id).run();
 }
@@ -778,10 +794,10 @@ Rekeyed rekey(SqliteWork& work, const Rekey& rekey) {
   const auto there = read_entry(work, rekey.to);
   const bool is_alive = there && there->erase_after > work.now;
   if (is_alive && outlasts(standing_of(*there), standing_of(*entry))) {
-    delete_entry(work, *entry);
+    delete_entry(work, rekey.from, *entry);
     return Rekeyed::merged;
   }
-  if (there) delete_entry(work, *there);
+  if (there) delete_entry(work, rekey.to, *there);
   work.db.prepare("UPDATE entry SET pool = ?, key = ?, gen = ?, building_key = ? WHERE id = ?")
       .bind(rekey.to.pool,
             blob(rekey.to.key),

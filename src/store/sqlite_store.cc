@@ -6,6 +6,7 @@
 
 #include "io/sqlite.h"
 #include "store/sqlite_batches.h"
+#include "store/sqlite_ended.h"
 #include "store/sqlite_file.h"
 #include "store/sqlite_places.h"
 #include "store/sqlite_purchase.h"
@@ -115,6 +116,22 @@ class SqliteStore final : public Store {
   Result<std::vector<Imported>> import_entries(std::span<const EntryRow> entries,
                                                Deadline deadline) override {
     return for_each<Imported>(entries, deadline, geonce::import_entry);
+  }
+
+  Result<EndedSince> ended_since(std::string_view cursor,
+                                 std::size_t limit,
+                                 Deadline deadline) override {
+    return read(deadline,
+                [&](SqliteWork& work) { return geonce::ended_since(work, cursor, limit); });
+  }
+  Result<std::vector<EndedWindow>> untold(std::size_t limit, Deadline deadline) override {
+    return read(deadline, [&](SqliteWork& work) { return geonce::untold(work, limit); });
+  }
+  Result<void> told(std::span<const std::int64_t> numbers, Deadline deadline) override {
+    if (numbers.empty()) return {};
+    return writer_.run({}, numbers.size(), deadline, [&](SqliteWork& work) {
+      geonce::told(work, numbers);
+    });
   }
 
   Result<std::size_t> reconcile(std::span<const Reconciliation> found, Deadline deadline) override {

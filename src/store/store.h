@@ -230,6 +230,23 @@ struct OpenIntent {
   bool noted = false;
 };
 
+// --- windows that ended before their time --------------------------------------------------------
+
+/// `gen` and all windows before it are over, although answers of them may still be fresh in a tier:
+/// they were dropped, corrected, or bought anew.
+struct EndedWindow {
+  std::int64_t number = 0;  // for `told`
+  Slot slot;
+  std::int64_t gen = 0;
+};
+
+struct EndedSince {
+  std::vector<EndedWindow> windows;
+  std::string cursor;       // of the next look
+  bool has_gap = false;     // some are missing, and `windows` is empty
+  bool has_untold = false;  // there are some that shared tiers have not been told of
+};
+
 // --- ledger --------------------------------------------------------------------------------------
 
 enum class LedgerEvent : std::uint8_t {
@@ -402,6 +419,16 @@ class Store {
   /// answer are `older`. Their instants are by another clock: one ahead of the store's counts as
   /// now. A call on its way is not held up, and the younger answer stays.
   virtual Result<std::vector<Imported>> import_entries(std::span<const EntryRow>, Deadline) = 0;
+  /// Windows that ended since the look that gave `cursor`; "": since now. Cheap: it is asked every
+  /// second. `has_gap` where they are more than `limit`, or some are gone (they are kept for a week,
+  /// and the last million).
+  virtual Result<EndedSince> ended_since(std::string_view cursor,
+                                         std::size_t limit,
+                                         Deadline) = 0;
+  /// Those that tiers which processes share have not been told of, oldest first. Written in the
+  /// transaction that ended them, so none is lost with the process that did.
+  virtual Result<std::vector<EndedWindow>> untold(std::size_t limit, Deadline) = 0;
+  virtual Result<void> told(std::span<const std::int64_t> numbers, Deadline) = 0;
   /// Ledger `reconciled` for each call that is unknown; others are left alone. A key that such a
   /// call has blocked may be bought again. Returns how many were unknown.
   virtual Result<std::size_t> reconcile(std::span<const Reconciliation>, Deadline) = 0;

@@ -16,7 +16,8 @@ class FaultyStore : public Store {
  public:
   explicit FaultyStore(Store& store) : store_(store) {}
 
-  /// operation   find, take, advance, commit, release, rekey, entry, find_places
+  /// operation   find, take, advance, commit, release, rekey, entry, find_places,
+  ///             ended_since, untold, told
   void set_fault(std::function<std::optional<Error>(std::string_view operation)> fault) {
     fault_.with([&](auto& present) { present = std::move(fault); });
   }
@@ -68,6 +69,18 @@ class FaultyStore : public Store {
   Result<std::vector<Imported>> import_entries(std::span<const EntryRow> entries,
                                                Deadline d) override {
     return store_.import_entries(entries, d);
+  }
+  Result<EndedSince> ended_since(std::string_view cursor, std::size_t limit, Deadline d) override {
+    if (auto error = fault("ended_since")) return fail(std::move(*error));
+    return store_.ended_since(cursor, limit, d);
+  }
+  Result<std::vector<EndedWindow>> untold(std::size_t limit, Deadline d) override {
+    if (auto error = fault("untold")) return fail(std::move(*error));
+    return store_.untold(limit, d);
+  }
+  Result<void> told(std::span<const std::int64_t> numbers, Deadline d) override {
+    if (auto error = fault("told")) return fail(std::move(*error));
+    return store_.told(numbers, d);
   }
   Result<std::size_t> reconcile(std::span<const Reconciliation> found, Deadline d) override {
     return store_.reconcile(found, d);

@@ -129,6 +129,10 @@ std::string show(const EntryRow& row) {
                      row.building_key ? to_text(*row.building_key) : "none");
 }
 
+std::string show(const EndedWindow& window) {
+  return fmt::format("{} gen {}", window.slot.key.bytes[0], window.gen);
+}
+
 std::string show(Rekeyed rekeyed) {
   return rekeyed == Rekeyed::stayed ? "stayed" : rekeyed == Rekeyed::moved ? "moved" : "merged";
 }
@@ -418,6 +422,7 @@ class Steps {
     for (const Slot& where : {slot(1), slot(2)})
       both("find", [&](Side& side) { return side.store.find({&where, 1}, Deadline::never()); });
     both("entries", [](Side& side) { return side.store.entries({}, Deadline::never()); });
+    both("ended", [](Side& side) { return side.store.untold(100'000, Deadline::never()); });
     both("sums", [](Side& side) { return side.store.ledger_sums({}, Deadline::never()); });
     LedgerFilter all;
     all.limit = 100'000;

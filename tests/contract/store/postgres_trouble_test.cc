@@ -237,5 +237,36 @@ TEST_F(PostgresTrouble, nobody_who_listens_is_said_without_the_password) {
   EXPECT_THAT(store.error().message, Not(HasSubstr("geheim")));
 }
 
+// Numbers are given out before the commits: the one that commits late has the lower number.
+TEST_F(PostgresTrouble, the_end_of_a_window_is_heard_in_whatever_order_it_is_committed) {
+  const auto store = open();
+  for (std::uint32_t n = 1; n <= 2; ++n) {
+    const auto request = ask(slot(n));
+    const auto taken = store->take({&request, 1}, Deadline::never());
+    const auto end = answer_to(request, taken->front());
+    ASSERT_TRUE(store->commit({&end, 1}, Deadline::never()));
+  }
+  std::string cursor = store->ended_since("", 100, Deadline::never())->cursor;
+  const auto hear = [&] {
+    auto since = store->ended_since(cursor, 100, Deadline::never());
+    EXPECT_TRUE(since && !since->has_gap);
+    cursor = since->cursor;
+    std::vector<Slot> slots;
+    for (const auto& window : since->windows) slots.push_back(window.slot);
+    return slots;
+  };
+  const auto slow = connect();
+  run(*slow,
+      fmt::format("BEGIN; SELECT geonce.invalidate(ARRAY[1::bigint], ARRAY['\\x{}'::bytea])",
+                  to_hex(slot(1).key)));
+  const Slot fast = slot(2);
+  ASSERT_TRUE(store->invalidate({&fast, 1}, Deadline::never()));
+  EXPECT_THAT(hear(), testing::ElementsAre(fast));
+  EXPECT_THAT(hear(), testing::IsEmpty());
+  run(*slow, "COMMIT");
+  EXPECT_THAT(hear(), testing::ElementsAre(slot(1)));
+  EXPECT_THAT(hear(), testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace geonce::contract

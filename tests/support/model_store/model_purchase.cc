@@ -375,7 +375,7 @@ Committed ModelWorld::commit(const CommitRequest& request, UtcMs now) {
     fresh.pre_image = request.pre_image;
     fresh.building_key = request.building_key;
     tell_what_is_left(fresh);
-    entries_[request.slot] = std::move(fresh);
+    put(request.slot, std::move(fresh), now);
     committed.stored = true;
   } else if (old != nullptr) {
     tell_what_is_left(*old);

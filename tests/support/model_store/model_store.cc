@@ -93,6 +93,17 @@ class ModelStore final : public Store {
       return world.import_entry(entry, now);
     });
   }
+  Result<EndedSince> ended_since(std::string_view cursor,
+                                 std::size_t limit,
+                                 Deadline deadline) override {
+    return with(deadline, [&](auto& world, UtcMs) { return world.ended_since(cursor, limit); });
+  }
+  Result<std::vector<EndedWindow>> untold(std::size_t limit, Deadline deadline) override {
+    return with(deadline, [&](auto& world, UtcMs) { return world.untold(limit); });
+  }
+  Result<void> told(std::span<const std::int64_t> numbers, Deadline deadline) override {
+    return with(deadline, [&](auto& world, UtcMs) { world.told(numbers); });
+  }
   Result<std::size_t> reconcile(std::span<const Reconciliation> found, Deadline deadline) override {
     std::size_t were_unknown = 0;
     auto done = each<char>(found, deadline, [&](auto& world, const auto& one, UtcMs now) {

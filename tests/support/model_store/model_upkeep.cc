@@ -29,7 +29,7 @@ bool ModelWorld::invalidate(const Slot& slot, UtcMs now) {
   }
   tombstone.answered_at = tombstone.fresh_until = tombstone.stale_until = now;
   tombstone.erase_after = after(now, model::kTombstoneLife);
-  entries_[slot] = std::move(tombstone);
+  put(slot, std::move(tombstone), now);
   no_matches_.erase(slot);
   const Claim* claim = look_up(claims_, slot);
   if (claim != nullptr && claim->phase == Phase::blocked) claims_.erase(slot);
@@ -50,11 +50,15 @@ Rekeyed ModelWorld::rekey(const Rekey& rekey, UtcMs now) {
   const auto [to, is_free] = entries_.try_emplace(rekey.to, moving);
   if (is_free) return Rekeyed::moved;
   Entry& there = to->second;
-  moving.gen = std::max(moving.gen, there.gen) + 1;
   const bool is_over = there.erase_after <= now;
   const bool is_by_hand = there.answer != nullptr && there.pinned != moving.pinned;
-  if (is_over || (is_by_hand ? moving.pinned : moving.answered_at > there.answered_at))
+  if (is_over || (is_by_hand ? moving.pinned : moving.answered_at > there.answered_at)) {
+    note_erased(rekey.to, there, now);
+    moving.gen = std::max(moving.gen, there.gen) + 1;
     there = std::move(moving);
+  } else {
+    note_erased(rekey.from, moving, now);
+  }
   return Rekeyed::merged;
 }
 
@@ -73,7 +77,7 @@ void ModelWorld::pin(const Slot& slot,
   pinned.query_json = query_json;
   pinned.pre_image = pre_image;
   pinned.building_key = building_key;
-  entries_[slot] = std::move(pinned);
+  put(slot, std::move(pinned), now);
   no_matches_.erase(slot);
   const Claim* claim = look_up(claims_, slot);
   if (claim != nullptr && claim->phase != Phase::in_flight) claims_.erase(slot);
@@ -100,7 +104,7 @@ Imported ModelWorld::import_entry(const EntryRow& entry, UtcMs now) {
   brought.query_json = entry.query_json;
   brought.pre_image = entry.pre_image;
   brought.building_key = entry.building_key;
-  entries_[entry.slot] = std::move(brought);
+  put(entry.slot, std::move(brought), now);
   no_matches_.erase(entry.slot);
   const Claim* claim = look_up(claims_, entry.slot);
   if (claim != nullptr && claim->phase != Phase::in_flight) claims_.erase(entry.slot);

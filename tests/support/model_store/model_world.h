@@ -55,6 +55,11 @@ class ModelWorld {
   SweepReport sweep(std::size_t limit, UtcMs now);
   StoreStats stats() const;
 
+  // model_ended.cc
+  EndedSince ended_since(std::string_view cursor, std::size_t limit) const;
+  std::vector<EndedWindow> untold(std::size_t limit) const;
+  void told(std::span<const std::int64_t> numbers);
+
   // model_files.cc
   void load_places(std::string_view source,
                    bool replace_source,
@@ -165,12 +170,17 @@ class ModelWorld {
   [[nodiscard]] bool is_ours(const Claim* claim, std::int64_t fence) const;
   void end_claim(const Slot& slot, Claim& claim, UtcMs now);
   [[nodiscard]] std::int64_t gen_beyond(const Slot& slot) const;
+  void put(const Slot& slot, Entry entry, UtcMs now);
+  void note_erased(const Slot& slot, const Entry& entry, UtcMs now);
 
   std::map<Slot, Entry> entries_;
   std::map<Slot, Claim> claims_;
   std::map<Slot, std::map<std::string, UtcMs>> no_matches_;
   std::vector<LedgerRow> ledger_;  // in the order of writing
   std::unordered_map<IntentId, Fate, UuidHash> fates_;
+
+  std::vector<EndedWindow> ended_;  // the n-th has the number n
+  std::set<std::int64_t> untold_;
 
   std::map<std::int64_t, Source> sources_;
   std::map<std::int64_t, Place> places_;

@@ -1,0 +1,53 @@
+#include <string>
+
+#include "support/model_store/model_world.h"
+
+// Windows that ended before their time.
+
+namespace geonce {
+
+/// Replaces what is there; tiers may still hold it.
+void ModelWorld::put(const Slot& slot, Entry entry, UtcMs now) {
+  const Entry* old = look_up(entries_, slot);
+  if (old != nullptr && old->answer && old->gen != entry.gen) {
+    const bool may_be_held = (entry.answer ? old->fresh_until : old->erase_after) > now;
+    if (may_be_held) {
+      const auto number = static_cast<std::int64_t>(ended_.size()) + 1;
+      ended_.push_back({number, slot, entry.answer ? entry.gen - 1 : entry.gen});
+      untold_.insert(number);
+    }
+  }
+  entries_[slot] = std::move(entry);
+}
+
+void ModelWorld::note_erased(const Slot& slot, const Entry& entry, UtcMs now) {
+  if (!entry.answer || entry.fresh_until <= now) return;
+  const auto number = static_cast<std::int64_t>(ended_.size()) + 1;
+  ended_.push_back({number, slot, entry.gen});
+  untold_.insert(number);
+}
+
+EndedSince ModelWorld::ended_since(std::string_view cursor, std::size_t limit) const {
+  EndedSince since;
+  since.cursor = std::to_string(ended_.size());
+  since.has_untold = !untold_.empty();
+  if (cursor.empty()) return since;
+  const auto seen = std::stoul(std::string(cursor));
+  since.has_gap = ended_.size() - seen > limit;
+  if (!since.has_gap)
+    since.windows.assign(ended_.begin() + static_cast<std::ptrdiff_t>(seen), ended_.end());
+  return since;
+}
+
+std::vector<EndedWindow> ModelWorld::untold(std::size_t limit) const {
+  std::vector<EndedWindow> windows;
+  for (const std::int64_t number : untold_)
+    if (windows.size() < limit) windows.push_back(ended_[static_cast<std::size_t>(number - 1)]);
+  return windows;
+}
+
+void ModelWorld::told(std::span<const std::int64_t> numbers) {
+  for (const std::int64_t number : numbers) untold_.erase(number);
+}
+
+}  // namespace geonce
