@@ -45,21 +45,27 @@ BEGIN
   IF last % 1000 = 0 THEN PERFORM geonce.trim_ended(last, t); END IF;
 END $$;
 
--- Whoever changes an entry need not think of it.
-CREATE FUNCTION geonce.entry_was_replaced() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Whoever changes an entry need not think of it. A call on its way counts as well: who asks from now on must not be
+-- given what it brings.
+CREATE FUNCTION geonce.entry_was_written() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   t bigint := geonce.now();
+  is_dropped boolean := NEW.kind = 0;
+  may_be_held boolean := TG_OP = 'UPDATE' AND OLD.kind <> 0
+    AND CASE WHEN is_dropped THEN OLD.erase_after ELSE OLD.fresh_until END > t;
 BEGIN
-  IF NEW.kind = 0 AND OLD.erase_after > t THEN
-    PERFORM geonce.note_ended(NEW.pool, NEW.key, NEW.gen, t);
-  ELSIF NEW.kind <> 0 AND OLD.fresh_until > t THEN
-    PERFORM geonce.note_ended(NEW.pool, NEW.key, NEW.gen - 1, t);
+  IF may_be_held OR ((is_dropped OR NEW.pinned) AND EXISTS (
+      SELECT FROM geonce.claim c WHERE c.pool = NEW.pool AND c.key = NEW.key AND c.phase = 1)) THEN
+    PERFORM geonce.note_ended(NEW.pool, NEW.key, CASE WHEN is_dropped THEN NEW.gen ELSE NEW.gen - 1 END, t);
   END IF;
   RETURN NULL;
 END $$;
 CREATE TRIGGER entry_was_replaced AFTER UPDATE ON geonce.entry FOR EACH ROW
-  WHEN (OLD.kind <> 0 AND OLD.gen <> NEW.gen AND OLD.pool = NEW.pool AND OLD.key = NEW.key)
-  EXECUTE FUNCTION geonce.entry_was_replaced();
+  WHEN ((OLD.kind <> 0 OR NEW.kind = 0 OR NEW.pinned) AND OLD.gen <> NEW.gen AND OLD.pool = NEW.pool
+        AND OLD.key = NEW.key)
+  EXECUTE FUNCTION geonce.entry_was_written();
+CREATE TRIGGER entry_was_added AFTER INSERT ON geonce.entry FOR EACH ROW
+  WHEN (NEW.kind = 0 OR NEW.pinned) EXECUTE FUNCTION geonce.entry_was_written();
 
 CREATE FUNCTION geonce.entry_was_erased() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE

@@ -157,6 +157,9 @@ class Loader {
                  "say in `terms.reason` which contract allows to keep answers that long");
     }
     check_redis(config.redis);
+    if (config.memory.max_age_cut_off <= config.memory.look_every)
+      complain("memory.max_age_cut_off",
+               "has to be longer than memory.look_every: memory would give out nothing");
     if (config.normalize.backend == "libpostal" && config.normalize.data.empty())
       complain("normalize.backend",
                "say in `normalize.data` where libpostal's data is, the folder that holds "

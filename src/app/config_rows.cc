@@ -87,6 +87,23 @@ const std::vector<ConfigRow>& config_rows() {
        .doc = "Size of the cache in this process, all overhead counted.",
        .least = 1,
        .most = 1'048'576},
+      {.path = "memory.look_every",
+       .at = GEONCE_AT(memory.look_every),
+       .doc = "How often a process looks into the store for what others have dropped or corrected: "
+              "it may give out the old answer for so long where no message reaches it.",
+       .least = 10,
+       .most = 60'000},
+      {.path = "memory.max_age",
+       .at = GEONCE_AT(memory.max_age),
+       .doc = "After so long in this process an answer is read again, however long it is fresh.",
+       .least = 1,
+       .most = 86'400'000},
+      {.path = "memory.max_age_cut_off",
+       .at = GEONCE_AT(memory.max_age_cut_off),
+       .doc = "While the store cannot be asked what has been dropped or corrected, this process "
+              "gives out nothing from its memory after so long.",
+       .least = 1,
+       .most = 86'400'000},
 
       {.path = "redis.url",
        .at = GEONCE_AT(redis.url),

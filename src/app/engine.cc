@@ -14,6 +14,7 @@
 #include "providers/engine.h"
 #include "providers/spec.h"
 #include "resolver/adopt.h"
+#include "resolver/listener.h"
 #include "resolver/live.h"
 #include "tiers/memory_tier.h"
 
@@ -183,9 +184,11 @@ class LiveEngine final : public Engine {
     auto store = open_store(config, true);
     if (!store) return fail(store.error());
     store_ = std::move(*store);
-    memory_ =
-        open_memory_tier(static_cast<std::size_t>(config.memory.max_mib) << 20U, system_clock());
-    auto shared = open_shared_tier(config);
+    heard_ = std::make_unique<Heard>(
+        Heard::Options{config.memory.max_age, config.memory.max_age_cut_off}, system_clock());
+    memory_ = open_memory_tier(
+        static_cast<std::size_t>(config.memory.max_mib) << 20U, system_clock(), heard_.get());
+    auto shared = open_shared_tier(config, {}, heard_.get());
     if (!shared) return fail(shared.error());
     shared_ = std::move(*shared);
     const ResolverOptions options = options_of(config);
@@ -208,6 +211,13 @@ class LiveEngine final : public Engine {
                                chains_.orders,
                                &ring_,
                                shared_.get()});
+    listener_ = std::make_unique<Listener>(ListenerParts{*store_,
+                                                         *heard_,
+                                                         *memory_,
+                                                         *resolver_,
+                                                         shared_.get(),
+                                                         system_clock(),
+                                                         config.memory.look_every});
     return {};
   }
 
@@ -244,12 +254,14 @@ class LiveEngine final : public Engine {
   // In this order: what is used is made before its users and ends after them.
   KeyRing ring_ = KeyRing::plain();
   std::unique_ptr<Store> store_;
+  std::unique_ptr<Heard> heard_;
   std::unique_ptr<MemoryTier> memory_;
   std::unique_ptr<Tier> shared_;
   std::unique_ptr<Spool> spool_;
   std::unique_ptr<HttpClient> http_;
   Chains chains_;
   std::unique_ptr<Resolver> resolver_;
+  std::unique_ptr<Listener> listener_;
   std::string takeover_note_;
 };
 

@@ -5,12 +5,14 @@
 #include <fstream>
 
 #include "io/redis.h"
+#include "resolver/listener.h"
 #include "tiers/redis_tier.h"
 
 namespace geonce {
 namespace {
 
 constexpr std::chrono::milliseconds kPersonsPatience{2'000};
+constexpr std::chrono::milliseconds kTellPatience{10'000};
 
 /// nullopt: the address has it, or there is none.
 Result<std::optional<std::string>> password_of(const RedisConfig& config) {
@@ -53,7 +55,8 @@ Result<std::unique_ptr<Redis>> connect(const RedisConfig& config,
 }  // namespace
 
 Result<std::unique_ptr<Tier>> open_shared_tier(const Config& config,
-                                               std::chrono::milliseconds patience) {
+                                               std::chrono::milliseconds patience,
+                                               const Heard* heard) {
   if (config.redis.url.empty()) return std::unique_ptr<Tier>();
   auto redis = connect(config.redis, patience, [](const std::string& line) {
     std::fprintf(stderr, "geonce: %s\n", line.c_str());
@@ -62,7 +65,17 @@ Result<std::unique_ptr<Tier>> open_shared_tier(const Config& config,
   RedisTierOptions options;
   options.prefix = config.redis.prefix;
   options.max_stay = config.redis.max_stay;
+  options.heard = heard;
   return open_redis_tier(std::move(*redis), std::move(options), system_clock());
+}
+
+Result<void> tell_shared_tier(const Config& config, Store& store) {
+  const auto shared = open_shared_tier(config, kPersonsPatience);
+  if (!shared) return fail(shared.error());
+  if (!*shared) return {};
+  const auto told = hand_over(store, **shared, Deadline::in(kTellPatience, system_clock()));
+  if (!told) return fail(told.error());
+  return {};
 }
 
 Result<std::string> examine_shared_tier(const Config& config, Deadline deadline) {

@@ -5,6 +5,8 @@
 
 #include "app/config.h"
 #include "core/result.h"
+#include "store/store.h"
+#include "tiers/heard.h"
 #include "tiers/tier.h"
 
 namespace geonce {
@@ -14,8 +16,15 @@ namespace geonce {
 ///
 /// patience  when longer than `redis.timeout`: for those who have nothing else to do
 /// errors    invalid_config  a file or variable of the config that cannot be read
+/// heard     what it may not have been told of; outlives the tier
 Result<std::unique_ptr<Tier>> open_shared_tier(const Config& config,
-                                               std::chrono::milliseconds patience = {});
+                                               std::chrono::milliseconds patience = {},
+                                               const Heard* heard = nullptr);
+
+/// Tells that cache of the windows it has not been told of, by whomever they were ended; without a
+/// cache, nothing. For commands that have just ended one: what fails here the next process does.
+/// errors    as above, io_failed, store_…
+Result<void> tell_shared_tier(const Config& config, Store& store);
 
 /// What a person wants to know of it; empty: the config names none.
 /// errors    invalid_config, io_failed

@@ -166,6 +166,28 @@ Flights::Boarded Flights::board(const Slot& slot,
   return boarded;
 }
 
+void Flights::close(const Slot& slot) {
+  if (size() == 0) return;
+  Shard& shard = shard_of(slot);
+  const std::lock_guard lock(shard.mutex);
+  for (const Manner manner : {Manner::plain, Manner::retry_no_match, Manner::refresh}) {
+    const auto it = shard.flights.find(Name{slot, manner});
+    if (it == shard.flights.end()) continue;
+    const FlightPtr flight = it->second;
+    unlist(shard, *flight);
+  }
+}
+
+void Flights::close_all() {
+  for (Shard& shard : shards_) {
+    const std::lock_guard lock(shard.mutex);
+    while (!shard.flights.empty()) {
+      const FlightPtr flight = shard.flights.begin()->second;
+      unlist(shard, *flight);
+    }
+  }
+}
+
 bool Flights::reserve(Flight& flight,
                       Money price,
                       const std::function<void(const Caller&)>& leave) {

@@ -145,6 +145,10 @@ class Flights {
             Mono now,
             const std::function<void(const Caller&, Resolved)>& give);
 
+  /// Nobody joins these flights any more; those who wait for them go on waiting.
+  void close(const Slot& slot);
+  void close_all();
+
   [[nodiscard]] std::size_t size() const { return size_.load(std::memory_order_relaxed); }
 
  private:

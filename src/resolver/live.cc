@@ -253,6 +253,11 @@ class LiveResolver final : public Resolver {
 
   std::vector<Resolved> peek(std::span<const Ask> asks, Deadline deadline) override;
 
+  void have_ended(std::span<const Ended> windows) override {
+    for (const Ended& ended : windows) flights_.close(ended.slot);
+  }
+  void may_have_ended() override { flights_.close_all(); }
+
   [[nodiscard]] ResolverStats stats() const override {
     ResolverStats stats;
     tally_.fill(stats);
@@ -382,7 +387,8 @@ class LiveResolver final : public Resolver {
                               resolved.gen,
                               ending.as_of + ending.fresh_left,
                               resolved.answered_at,
-                              resolved.expires_at}};
+                              resolved.expires_at,
+                              ending.as_of}};
       parts_.memory.store_one(entry.slot, entry.cached);
       if (publisher_) publisher_->replace(entry, ending.as_of);
     }
@@ -832,7 +838,8 @@ class LiveResolver final : public Resolver {
                             entry->gen,
                             now + entry->fresh_left,
                             entry->answered_at,
-                            entry->fresh_until};
+                            entry->fresh_until,
+                            asked};
         parts_.memory.store_one(set.slots[i], cached);
         if (publisher_) fresh.push_back({set.slots[i], cached});
       }

@@ -18,6 +18,7 @@
 #include "core/result.h"
 #include "core/uuid.h"
 #include "store/store.h"
+#include "tiers/tier.h"
 
 namespace geonce {
 
@@ -121,6 +122,12 @@ class Resolver {
 
   /// What is known without asking anybody: no flight, no claim. For dry runs.
   virtual std::vector<Resolved> peek(std::span<const Ask> asks, Deadline deadline) = 0;
+
+  /// These windows are over: who asks from now on is not given what is under way for them. Those
+  /// who asked before are.
+  virtual void have_ended(std::span<const Ended> windows) = 0;
+  /// … and any may be.
+  virtual void may_have_ended() = 0;
 
   [[nodiscard]] virtual ResolverStats stats() const = 0;
 

@@ -67,8 +67,8 @@ EndedSince ended_since(SqliteWork& work, std::string_view cursor, std::size_t li
   since.has_gap = seen > last || last - seen > static_cast<std::int64_t>(limit) ||
                   first_number(work, last + 1) > seen + 1;
   if (since.has_gap) return since;
-  auto rows = work.db.prepare(
-      "SELECT number, pool, key, gen FROM ended WHERE number > ? ORDER BY number");
+  auto rows =
+      work.db.prepare("SELECT number, pool, key, gen FROM ended WHERE number > ? ORDER BY number");
   rows.bind(seen);
   since.windows = read(std::move(rows));
   return since;

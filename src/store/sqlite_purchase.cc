@@ -56,16 +56,14 @@ struct NewEntry {
   std::optional<Key> building_key;
 };
 
-/// Tiers may still hold what is replaced here.
-void note_replaced(SqliteWork& work,
-                   const Slot& slot,
-                   const EntryState& old,
-                   const NewEntry& entry) {
-  if (old.kind == kTombstone || old.gen == entry.gen) return;
-  if (entry.answer == nullptr && old.erase_after > work.now)
-    note_ended(work, slot, entry.gen);
-  else if (entry.answer != nullptr && old.fresh_until > work.now)
-    note_ended(work, slot, entry.gen - 1);
+/// Whether tiers may still hold what `entry` replaces.
+bool may_be_held(SqliteWork& work, const std::optional<EntryState>& old, const NewEntry& entry) {
+  if (!old || old->kind == kTombstone || old->gen == entry.gen) return false;
+  return (entry.answer == nullptr ? old->erase_after : old->fresh_until) > work.now;
+}
+
+void note_replaced(SqliteWork& work, const Slot& slot, const NewEntry& entry) {
+  note_ended(work, slot, entry.answer == nullptr ? entry.gen : entry.gen - 1);
 }
 
 void write_entry(SqliteWork& work,
@@ -76,7 +74,7 @@ void write_entry(SqliteWork& work,
   const std::string payload = entry.answer == nullptr ? std::string() : encode(*entry.answer);
   const std::string_view provider =
       entry.answer == nullptr ? "" : std::string_view(entry.answer->provider);
-  if (old) note_replaced(work, slot, *old, entry);
+  if (may_be_held(work, old, entry)) note_replaced(work, slot, entry);
   std::int64_t id = 0;
   // NULL for what nobody bought.
   const auto intent = entry.intent ? std::optional(blob(*entry.intent)) : std::nullopt;
@@ -769,6 +767,19 @@ void forget_no_matches(SqliteWork& work, const Slot& slot) {
       .run();
 }
 
+/// By a person's word. Who asks from now on must not be given what a call on its way brings,
+/// either.
+void write_by_hand(SqliteWork& work,
+                   const Slot& slot,
+                   const std::optional<EntryState>& old,
+                   const std::optional<Claim>& claim,
+                   const NewEntry& entry) {
+  write_entry(work, slot, old, entry);
+  if (claim && claim->phase == Phase::in_flight && !may_be_held(work, old, entry))
+    note_replaced(work, slot, entry);
+  forget_no_matches(work, slot);
+}
+
 }  // namespace
 
 bool invalidate(SqliteWork& work, const Slot& slot) {
@@ -778,8 +789,7 @@ bool invalidate(SqliteWork& work, const Slot& slot) {
   tombstone.gen = gen_beyond(entry, claim);
   tombstone.answered_at = tombstone.fresh_until = tombstone.stale_until = work.now;
   tombstone.erase_after = after(work.now, kTombstoneLife);
-  write_entry(work, slot, entry, tombstone);
-  forget_no_matches(work, slot);
+  write_by_hand(work, slot, entry, claim, tombstone);
   if (claim && claim->phase == Phase::blocked) delete_claim(work, slot);
   return entry && entry->found;
 }
@@ -828,8 +838,7 @@ void pin(SqliteWork& work,
   pinned.query_json = query_json;
   pinned.pre_image = pre_image;
   pinned.building_key = building_key;
-  write_entry(work, slot, entry, pinned);
-  forget_no_matches(work, slot);
+  write_by_hand(work, slot, entry, claim, pinned);
   if (claim && claim->phase != Phase::in_flight) delete_claim(work, slot);
 }
 
@@ -856,8 +865,12 @@ Imported import_entry(SqliteWork& work, const EntryRow& entry) {
   brought.query_json = entry.query_json;
   brought.pre_image = entry.pre_image;
   brought.building_key = entry.building_key;
-  write_entry(work, entry.slot, old, brought);
-  forget_no_matches(work, entry.slot);
+  if (brought.pinned) {
+    write_by_hand(work, entry.slot, old, claim, brought);
+  } else {
+    write_entry(work, entry.slot, old, brought);
+    forget_no_matches(work, entry.slot);
+  }
   if (claim && claim->phase != Phase::in_flight) delete_claim(work, entry.slot);
   return Imported::stored;
 }

@@ -129,9 +129,8 @@ class SqliteStore final : public Store {
   }
   Result<void> told(std::span<const std::int64_t> numbers, Deadline deadline) override {
     if (numbers.empty()) return {};
-    return writer_.run({}, numbers.size(), deadline, [&](SqliteWork& work) {
-      geonce::told(work, numbers);
-    });
+    return writer_.run(
+        {}, numbers.size(), deadline, [&](SqliteWork& work) { geonce::told(work, numbers); });
   }
 
   Result<std::size_t> reconcile(std::span<const Reconciliation> found, Deadline deadline) override {

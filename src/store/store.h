@@ -420,11 +420,9 @@ class Store {
   /// now. A call on its way is not held up, and the younger answer stays.
   virtual Result<std::vector<Imported>> import_entries(std::span<const EntryRow>, Deadline) = 0;
   /// Windows that ended since the look that gave `cursor`; "": since now. Cheap: it is asked every
-  /// second. `has_gap` where they are more than `limit`, or some are gone (they are kept for a week,
-  /// and the last million).
-  virtual Result<EndedSince> ended_since(std::string_view cursor,
-                                         std::size_t limit,
-                                         Deadline) = 0;
+  /// second. `has_gap` where they are more than `limit`, or some are gone (they are kept for a
+  /// week, and the last million).
+  virtual Result<EndedSince> ended_since(std::string_view cursor, std::size_t limit, Deadline) = 0;
   /// Those that tiers which processes share have not been told of, oldest first. Written in the
   /// transaction that ended them, so none is lost with the process that did.
   virtual Result<std::vector<EndedWindow>> untold(std::size_t limit, Deadline) = 0;

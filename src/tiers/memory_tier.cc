@@ -88,9 +88,14 @@ class alignas(64) Shard {
     return found.cached;
   }
 
-  void store(
-      std::uint32_t tag, const Slot& slot, const Cached& cached, std::size_t heap, Mono now) {
+  void store(std::uint32_t tag,
+             const Slot& slot,
+             const Cached& cached,
+             std::size_t heap,
+             Mono now,
+             const Heard* heard) {
     const std::lock_guard lock(mutex_);
+    if (heard != nullptr && heard->is_over(slot, cached.gen, cached.as_of)) return;
     Queue queue = Queue::small;
     std::uint8_t asks = 0;
     if (const std::size_t bucket = bucket_of(tag, slot); bucket != kNoBucket) {
@@ -346,8 +351,9 @@ class alignas(64) Shard {
 
 class ShardedTier final : public MemoryTier {
  public:
-  ShardedTier(std::size_t max_bytes, const Clock& clock)
+  ShardedTier(std::size_t max_bytes, const Clock& clock, const Heard* heard)
       : clock_(clock),
+        heard_(heard),
         shards_(
             std::bit_floor(std::clamp(max_bytes / kLeastShardBytes, std::size_t{1}, kMostShards))) {
     const std::size_t own = sizeof(ShardedTier) + shards_.size() * sizeof(Shard);
@@ -360,8 +366,11 @@ class ShardedTier final : public MemoryTier {
   void store_one(const Slot& slot, const Cached& cached) override {
     GEONCE_EXPECTS(cached.answer != nullptr);
     const std::size_t hash = SlotHash{}(slot);
+    Cached kept = cached;
+    if (heard_ != nullptr)
+      kept.fresh_until = std::min(kept.fresh_until, heard_->good_in_memory_until(kept.as_of));
     shard_of(hash).store(
-        Shard::tag_of(hash), slot, cached, heap_bytes(*cached.answer), clock_.now());
+        Shard::tag_of(hash), slot, kept, heap_bytes(*cached.answer), clock_.now(), heard_);
   }
 
   Result<std::vector<std::optional<Cached>>> find(std::span<const Slot> slots,
@@ -386,6 +395,10 @@ class ShardedTier final : public MemoryTier {
     return {};
   }
 
+  void clear() override {
+    for (Shard& shard : shards_) shard.sweep(Mono::max());
+  }
+
   std::size_t sweep() override {
     const Mono now = clock_.now();
     std::size_t count = 0;
@@ -406,18 +419,22 @@ class ShardedTier final : public MemoryTier {
     return shards_[(hash >> 40U) & (shards_.size() - 1)];
   }
   std::optional<Cached> find_at(const Slot& slot, Mono now) {
+    if (heard_ != nullptr && !heard_->is_connected(now)) return std::nullopt;
     const std::size_t hash = SlotHash{}(slot);
     return shard_of(hash).find(Shard::tag_of(hash), slot, now);
   }
 
   const Clock& clock_;
+  const Heard* const heard_;
   std::vector<Shard> shards_;
 };
 
 }  // namespace
 
-std::unique_ptr<MemoryTier> open_memory_tier(std::size_t max_bytes, const Clock& clock) {
-  return std::make_unique<ShardedTier>(max_bytes, clock);
+std::unique_ptr<MemoryTier> open_memory_tier(std::size_t max_bytes,
+                                             const Clock& clock,
+                                             const Heard* heard) {
+  return std::make_unique<ShardedTier>(max_bytes, clock, heard);
 }
 
 }  // namespace geonce

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "tiers/heard.h"
 #include "tiers/tier.h"
 
 namespace geonce {
@@ -22,8 +23,9 @@ struct MemoryTierStats {
 /// by the next `find`, unless it is larger than a shard (a 256th of `max_bytes`, at least 1 MiB or
 /// all of it).
 ///
-/// An answer of an older window that somebody read before `forget` and stores after it comes back:
-/// which window is the present one is known to the store alone.
+/// An answer of an older window that somebody read before `forget` and stores after it comes back,
+/// unless the tier is given what this process has heard: then such an answer is refused, none stays
+/// longer than that allows, and none is given out while nothing is heard.
 class MemoryTier : public Tier {
  public:
   /// The hot path: no vector, no Result.
@@ -34,10 +36,14 @@ class MemoryTier : public Tier {
   /// what nobody asks for any more, which the terms do not allow to hold for ever. Returns how
   /// many.
   virtual std::size_t sweep() = 0;
+  virtual void clear() = 0;
   [[nodiscard]] virtual MemoryTierStats stats() const = 0;
 };
 
 /// max_bytes  0: remembers nothing
-std::unique_ptr<MemoryTier> open_memory_tier(std::size_t max_bytes, const Clock& clock);
+/// heard      outlives the tier; null: nobody else ends windows
+std::unique_ptr<MemoryTier> open_memory_tier(std::size_t max_bytes,
+                                             const Clock& clock,
+                                             const Heard* heard = nullptr);
 
 }  // namespace geonce

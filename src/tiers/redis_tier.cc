@@ -63,6 +63,7 @@ class RedisTier final : public Tier {
   Result<std::vector<std::optional<Cached>>> find(std::span<const Slot> slots,
                                                   Deadline deadline) override {
     std::vector<std::optional<Cached>> found(slots.size());
+    if (options_.heard != nullptr && !options_.heard->trusts_shared()) return found;
     std::vector<Unreadable> unreadable;
     const auto keys = keys_of(slots, [](const Slot& slot) { return slot; });
     const UtcMs now_utc = clock_.now_utc();
@@ -74,7 +75,8 @@ class RedisTier final : public Tier {
         unreadable.push_back(unreadable_of(keys[index], bytes));
         return;
       }
-      if (value->answer) found[index] = cached_of(*value, when, now_utc);
+      if (value->answer && !is_over(slots[index], value->gen, when.asked))
+        found[index] = cached_of(*value, when, now_utc);
     };
     const auto got = redis_->get(keys, deadline, visit);
     if (!unreadable.empty()) clear(unreadable, deadline);
@@ -148,7 +150,12 @@ class RedisTier final : public Tier {
                   value.gen,
                   when.asked + left,
                   value.answered_at,
-                  value.expires_at};
+                  value.expires_at,
+                  when.asked};
+  }
+
+  [[nodiscard]] bool is_over(const Slot& slot, std::int64_t gen, Mono asked) const {
+    return options_.heard != nullptr && options_.heard->is_over(slot, gen, asked);
   }
 
   static Unreadable unreadable_of(const std::string& key, std::string_view bytes) {

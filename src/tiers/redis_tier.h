@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "io/redis.h"
+#include "tiers/heard.h"
 #include "tiers/tier.h"
 
 namespace geonce {
@@ -15,6 +16,8 @@ struct RedisTierOptions {
   /// No entry stays longer, so that an early end of a window that could not be told is overtaken.
   /// At least a minute.
   std::chrono::milliseconds max_stay{std::chrono::hours{24}};
+  /// What Redis may not have been told yet; outlives the tier. Null: nothing.
+  const Heard* heard = nullptr;
 };
 
 /// The tier that processes share. It may vanish or be wrong at any moment: a value of another

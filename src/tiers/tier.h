@@ -20,6 +20,7 @@ struct Cached {
   Mono fresh_until;
   UtcMs answered_at = 0;  // for display and `Age` only
   UtcMs expires_at = 0;   // of the same clock as `answered_at`; 0: not known. Lengthens nothing.
+  Mono as_of = {};        // when whoever had it was asked: it is no younger than this
 };
 
 struct Remembered {

@@ -120,19 +120,36 @@ def test_what_was_dropped_is_not_given_out_by_redis(provider, geonce, redis):
     assert len(provider.bill()) == 2
 
 
-def test_a_drop_that_redis_does_not_hear_of_says_so_and_may_be_repeated(provider, geonce, redis):
+def test_a_drop_that_redis_does_not_hear_of_counts_and_redis_is_told_by_who_comes_next(
+    provider, geonce, redis
+):
     address = "1100 Congress Ave, Austin, TX 78701"
     get(geonce, address)
+    held = redis.dump()
     redis.pause()
     dropped = geonce.run(
         "entry", "drop", address, "--country", "US", "--set", "redis.timeout=100ms"
     )
     redis.resume()
-    assert dropped.rc != 0
-    assert "run this again" in dropped.err
-    again = geonce.run("entry", "drop", address, "--country", "US")
-    assert again.rc == 0, again.err
+    assert dropped.rc == 0, dropped.err
+    assert "tells Redis" in dropped.err
+    assert redis.dump() == held, "it still holds the old answer"
+    asked = geonce.run("get", address, "--country", "US", "--json", "--cache-only")
+    assert json.loads(asked.out)["status"] == "error", "which nobody believes"
+    assert redis.dump() != held, "and that process has told it"
     assert get(geonce, address)["cache"] == "paid"
+
+
+def test_the_next_command_tells_redis_what_it_was_not_told(provider, geonce, redis):
+    addresses = ["1100 Congress Ave, Austin, TX 78701", "1102 Congress Ave, Austin, TX 78701"]
+    for address in addresses:
+        get(geonce, address)
+    held = redis.dump()
+    without = ("--set", "redis.url=")
+    assert geonce.run("entry", "drop", addresses[0], "--country", "US", *without).rc == 0
+    assert redis.dump() == held
+    assert geonce.run("entry", "drop", addresses[1], "--country", "US").rc == 0
+    assert len(held) == 2 and not redis.dump() & held
 
 
 def test_answers_that_must_not_be_kept_are_not_in_redis(provider, make_geonce, redis):

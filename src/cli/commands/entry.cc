@@ -110,24 +110,17 @@ int show(const Globals& globals, const Arguments& arguments) {
   return 0;
 }
 
-/// Other processes would be given the old answer from there.
-Result<void> tell_redis(const Globals& globals, const Slot& slot, Store& store) {
+/// Other processes would be given the old answer from there, were it not that they look into the
+/// store.
+void tell_redis(const Globals& globals, Store& store) {
   const auto loaded = load(globals);
-  if (!loaded) return fail(loaded.error());
-  const auto shared = open_shared_tier(loaded->config, std::chrono::seconds{2});
-  if (!shared) return fail(shared.error());
-  if (!*shared) return {};
-  const auto entry = store.entry(slot, patience());
-  if (!entry) return fail(entry.error());
-  if (!*entry) return {};  // no window of this store was ever filled
-  const Ended ended{slot, (*entry)->gen};
-  const auto told = (*shared)->forget(std::span(&ended, 1), patience());
-  if (told) return {};
-  return fail(
-      told.error().code,
-      "{}; until it is told, other processes may be given the old answer from Redis: run this "
-      "again",
-      told.error().message);
+  const auto told =
+      loaded ? tell_shared_tier(loaded->config, store) : Result<void>(fail(loaded.error()));
+  if (!told)
+    fmt::print(stderr,
+               "geonce: {}; other processes hear of it from the store, and the next of them tells "
+               "Redis\n",
+               told.error().message);
 }
 
 int drop(const Globals& globals, const Arguments& arguments) {
@@ -144,8 +137,8 @@ int drop(const Globals& globals, const Arguments& arguments) {
   fmt::print("{} {}\n",
              ring->text(what->slot.key),
              *dropped > 0 ? "dropped; the next question buys anew" : "was not remembered");
-  const auto told = tell_redis(globals, what->slot, **store);
-  return told ? 0 : report(told.error());
+  tell_redis(globals, **store);
+  return 0;
 }
 
 Result<Key> building_of_arguments(const Globals& globals,

@@ -69,6 +69,16 @@ TEST_P(Store, what_no_tier_can_hold_is_not_spoken_of) {
   EXPECT_THAT(listening.hear(), IsEmpty());
 }
 
+TEST_P(Store, a_drop_is_heard_by_those_who_wait_for_a_call_on_its_way) {
+  const auto request = ask(slot(1));
+  ASSERT_EQ(take(request).verdict, Verdict::send);
+  Listening listening(*store_);
+  drop(*store_, slot(1));
+  EXPECT_THAT(listening.hear(), ElementsAre(Pair(slot(1), 2)));
+  ASSERT_TRUE(store_->pin(slot(1), match(1, 2), "{}", "", {}, Deadline::never()));
+  EXPECT_THAT(listening.hear(), ElementsAre(Pair(slot(1), 2)));
+}
+
 TEST_P(Store, a_stale_answer_that_is_dropped_is_spoken_of) {
   buy(slot(1), match());
   clock_.advance(kFresh + 1ms);

@@ -70,3 +70,11 @@ class Redis:
 
     def keys(self):
         return int(self.command("DBSIZE"))
+
+    def dump(self):
+        """The digests of all values."""
+        script = (
+            "local out = {} for _, key in ipairs(redis.call('KEYS', '*')) do"
+            " out[#out + 1] = redis.sha1hex(redis.call('GET', key)) end return out"
+        )
+        return set(self.command("EVAL", script, 0).split())

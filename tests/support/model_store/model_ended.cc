@@ -9,13 +9,14 @@ namespace geonce {
 /// Replaces what is there; tiers may still hold it.
 void ModelWorld::put(const Slot& slot, Entry entry, UtcMs now) {
   const Entry* old = look_up(entries_, slot);
-  if (old != nullptr && old->answer && old->gen != entry.gen) {
-    const bool may_be_held = (entry.answer ? old->fresh_until : old->erase_after) > now;
-    if (may_be_held) {
-      const auto number = static_cast<std::int64_t>(ended_.size()) + 1;
-      ended_.push_back({number, slot, entry.answer ? entry.gen - 1 : entry.gen});
-      untold_.insert(number);
-    }
+  const Claim* claim = look_up(claims_, slot);
+  const bool may_be_held = old != nullptr && old->answer && old->gen != entry.gen &&
+                           (entry.answer ? old->fresh_until : old->erase_after) > now;
+  const bool is_by_hand = !entry.answer || entry.pinned;
+  if (may_be_held || (is_by_hand && claim != nullptr && claim->phase == Phase::in_flight)) {
+    const auto number = static_cast<std::int64_t>(ended_.size()) + 1;
+    ended_.push_back({number, slot, entry.answer ? entry.gen - 1 : entry.gen});
+    untold_.insert(number);
   }
   entries_[slot] = std::move(entry);
 }

@@ -29,6 +29,8 @@ class SlowResolver final : public Resolver {
     return {};
   }
   [[nodiscard]] ResolverStats stats() const override { return {}; }
+  void have_ended(std::span<const Ended> /*windows*/) override {}
+  void may_have_ended() override {}
   void drain(Deadline /*deadline*/) override {  // which passes while calls are on their way
     const std::lock_guard lock(mutex_);
     has_drained_ = true;

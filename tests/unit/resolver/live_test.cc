@@ -1,6 +1,7 @@
 #include "resolver/live.h"
 
 #include <atomic>
+#include <future>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -828,6 +829,30 @@ TEST_F(Resolver, with_places_alone_an_unknown_address_is_a_free_no_match) {
   ASSERT_TRUE(answer.answer);
   EXPECT_EQ(answer.answer->kind, AnswerKind::no_match);
   EXPECT_EQ(answer.source, AnswerSource::places);
+}
+
+TEST_F(Resolver, who_asks_after_a_drop_is_not_given_what_was_under_way) {
+  FakeProvider& provider = add_provider("alpha");
+  std::promise<void> sent, go_on;
+  std::atomic<int> calls{0};
+  provider.before_sending = [&] {
+    if (calls++ > 0) return;
+    sent.set_value();
+    go_on.get_future().wait();
+  };
+  const Ask question = ask(street(1));
+  Answers answers(2);
+  start(question, answers, 0);
+  sent.get_future().wait();
+  ASSERT_TRUE(store_->invalidate({&question.slot, 1}, Deadline::never()));
+  const Ended ended{question.slot, store_->entry(question.slot, Deadline::never()).value()->gen};
+  resolver().have_ended({&ended, 1});
+  start(question, answers, 1);
+  go_on.set_value();
+  const auto& both = answers.wait();
+  EXPECT_LE(both[0].gen, ended.gen);
+  EXPECT_GT(both[1].gen, ended.gen) << "of the next window";
+  EXPECT_EQ(calls, 2);
 }
 
 }  // namespace

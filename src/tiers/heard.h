@@ -1,0 +1,73 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <shared_mutex>
+#include <span>
+#include <unordered_map>
+
+#include "core/clock.h"
+#include "core/key.h"
+#include "tiers/tier.h"
+
+namespace geonce {
+
+/// What this process has heard of windows that ended before their time, and until when it has heard
+/// everything: what decides whether a tier may still give out what it holds
+/// (docs/decisions/0015-coherence.md). Thread-safe.
+///
+/// Who takes in an answer asks `is_over` under the lock under which it becomes visible; who hears
+/// something notes it here first and takes it out of the tiers then. So none slips through between.
+class Heard {
+ public:
+  struct Options {
+    std::chrono::milliseconds max_age{60'000};         // of what memory holds
+    std::chrono::milliseconds max_age_cut_off{5'000};  // … while nothing is heard
+    std::size_t most = 200'000;                        // windows remembered
+  };
+
+  Heard(Options options, const Clock& clock);
+
+  /// These have ended. More than can be remembered are `lost`.
+  void note(std::span<const Ended> windows, Mono asked);
+  /// Some have ended that nobody knows: of what was read before `asked` nothing may be taken in any
+  /// more, and shared tiers may hold it.
+  void lost(Mono asked);
+  /// All that had ended until `asked` is noted.
+  void heard_all(Mono asked);
+  /// Shared tiers have been told of everything that is not noted here …
+  void trust_shared();
+  /// … and of what was noted before `before`.
+  void shared_knows(Mono before);
+
+  /// Whether an answer of this window that was read at `as_of` must not be given out or kept.
+  [[nodiscard]] bool is_over(const Slot& slot, std::int64_t gen, Mono as_of) const;
+  /// Whether all that can have ended has been heard of, late enough for what memory holds.
+  [[nodiscard]] bool is_connected(Mono now) const {
+    return now <= good_until_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] bool trusts_shared() const {
+    return trusts_shared_.load(std::memory_order_acquire);
+  }
+  /// How long an answer may stay in memory that was read at `as_of`.
+  [[nodiscard]] Mono good_in_memory_until(Mono as_of) const { return as_of + options_.max_age; }
+
+ private:
+  struct Window {
+    std::int64_t gen = 0;
+    Mono noted;
+  };
+  void forget_all(Mono asked);
+
+  const Options options_;
+  std::atomic<Mono> good_until_;
+  std::atomic<bool> trusts_shared_{false};
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<Slot, Window, SlotHash> windows_;
+  std::deque<std::pair<Mono, Slot>> order_;  // of noting
+  Mono lost_at_ = Mono::min();
+};
+
+}  // namespace geonce
