@@ -11,7 +11,7 @@ build=(
 )
 tests=(
   clang-14 clang-format-14 clang-tidy-14 libgmock-dev libgtest-dev locales pandoc pgbouncer
-  postgresql-15 python3 python3-pytest redis-sentinel redis-server redis-tools zlib1g-dev
+  postgresql-15 postgresql-15-postgis-3 python3 python3-pytest redis-sentinel redis-server redis-tools zlib1g-dev
 )
 
 case "${1:-}" in

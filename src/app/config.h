@@ -119,6 +119,11 @@ struct SpoolConfig {
   SpoolSync sync = SpoolSync::batch;
 };
 
+/// `[sweep]`: erasing what has outlived its terms beside other work.
+struct SweepConfig {
+  std::chrono::minutes every{5};  // 0: only `geonce sweep` erases
+};
+
 /// `[batch]`: defaults of the flags of the same name.
 struct BatchConfig {
   std::string columns = "short";  // short, full
@@ -143,6 +148,7 @@ struct Config {
   AcceptConfig accept;
   ResolverConfig resolver;
   SpoolConfig spool;
+  SweepConfig sweep;
   BatchConfig batch;
 
   [[nodiscard]] bool has_postgres_store() const;

@@ -311,6 +311,11 @@ const std::vector<ConfigRow>& config_rows() {
            "system. All three survive the process. Of what a dying machine takes along, only the "
            "last answers are in doubt with `batch`, and nothing is with `always`."},
 
+      {.path = "sweep.every",
+       .at = GEONCE_AT(sweep.every),
+       .doc = "A process that runs long erases what has outlived its terms, one process of a store "
+              "every so often; 0m: none does, and `geonce sweep` has to be run."},
+
       {.path = "batch.columns",
        .at = GEONCE_AT(batch.columns),
        .doc = "Columns that `geonce batch` appends.",

@@ -148,6 +148,12 @@ class PostgresStore final : public Store {
   Result<SweepReport> sweep(std::size_t limit, Deadline deadline) override {
     return geonce::sweep(workers_, limit, deadline);
   }
+  Result<milliseconds> lease(std::string_view name,
+                             const OwnerId& owner,
+                             milliseconds life,
+                             Deadline deadline) override {
+    return geonce::lease(workers_, name, owner, life, deadline);
+  }
   Result<StoreStats> stats(Deadline deadline) override {
     StoreStats stats;
     stats.kind = "postgres";

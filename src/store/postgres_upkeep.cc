@@ -60,13 +60,29 @@ Result<void> check_claims(PostgresWorkers& workers,
 Result<SweepReport> sweep(PostgresWorkers& workers, std::size_t limit, Deadline deadline) {
   const std::vector<PgParam> params{PgParam::integer(std::min<std::size_t>(limit, INT64_MAX))};
   const auto rows = workers.query(
-      "SELECT entries, chunks, batches, negatives, claims FROM geonce.sweep($1)", params, deadline);
+      "SELECT entries, chunks, batches, negatives, claims, is_behind FROM geonce.sweep($1)",
+      params,
+      deadline);
   if (!rows) return fail(rows.error());
   return SweepReport{rows->integer(0, 0),
                      rows->integer(0, 1),
                      rows->integer(0, 2),
                      rows->integer(0, 3),
-                     rows->integer(0, 4)};
+                     rows->integer(0, 4),
+                     rows->integer(0, 5) != 0};
+}
+
+Result<milliseconds> lease(PostgresWorkers& workers,
+                           std::string_view name,
+                           const OwnerId& owner,
+                           milliseconds life,
+                           Deadline deadline) {
+  const std::vector<PgParam> params{PgParam::text(name),
+                                    PgParam::bytes(bytes_of(owner), PgType::uuid),
+                                    PgParam::integer(span_of(life))};
+  const auto rows = workers.query("SELECT geonce.lease($1, $2, $3)", params, deadline);
+  if (!rows) return fail(rows.error());
+  return milliseconds{rows->integer(0, 0)};
 }
 
 Result<void> count_rows(PostgresWorkers& workers, StoreStats& stats, Deadline deadline) {

@@ -6,6 +6,11 @@
 namespace geonce {
 
 Result<SweepReport> sweep(PostgresWorkers& workers, std::size_t limit, Deadline deadline);
+Result<milliseconds> lease(PostgresWorkers& workers,
+                           std::string_view name,
+                           const OwnerId& owner,
+                           milliseconds life,
+                           Deadline deadline);
 /// Fills what is counted in the database, its size and the server's version.
 Result<void> count_rows(PostgresWorkers& workers, StoreStats& stats, Deadline deadline);
 /// errors    store_corrupt  the first of what it found

@@ -225,6 +225,17 @@ class SqliteStore final : public Store {
     return report;
   }
 
+  Result<milliseconds> lease(std::string_view name,
+                             const OwnerId& owner,
+                             milliseconds life,
+                             Deadline deadline) override {
+    milliseconds left{0};
+    auto done = writer_.run(
+        {}, 1, deadline, [&](SqliteWork& work) { left = geonce::lease(work, name, owner, life); });
+    if (!done) return fail(done.error());
+    return left;
+  }
+
   Result<StoreStats> stats(Deadline deadline) override {
     return read(deadline, [&](SqliteWork& work) {
       StoreStats stats;

@@ -17,6 +17,36 @@ std::int64_t count(SqliteWork& work, std::string_view sql) {
 // Chosen first and deleted one by one: as one statement SQLite would go through the whole table for
 // it.
 
+/// Where a claim stands its gen counts on from the entry's, so that much of the entry stays.
+std::int64_t erase_entries(SqliteWork& work, std::size_t limit) {
+  struct Due {
+    std::int64_t id;
+    bool has_claim;
+  };
+  std::vector<Due> over;
+  {
+    auto row = work.db.prepare(
+        "SELECT id, EXISTS (SELECT 1 FROM claim WHERE claim.pool = entry.pool AND claim.key = "
+        "entry.key) FROM entry WHERE erase_after <= ? ORDER BY erase_after, id LIMIT ?");
+    row.bind(work.now, limit);
+    while (row.step()) over.push_back({row.integer(0), row.integer(1) != 0});
+  }
+  for (const auto& [id, has_claim] : over) {
+    work.db.prepare("DELETE FROM entry_source WHERE entry = ?").bind(id).run();
+    if (has_claim)
+      work.db
+          .prepare(
+              "UPDATE entry SET building_key = NULL, kind = 0, fresh_until = ?, stale_until = ?, "
+              "erase_after = ?, no_match_streak = 0, pinned = 0, provider = '', intent = NULL, "
+              "payload = x'' WHERE id = ?")
+          .bind(work.now, work.now, after(work.now, kTombstoneLife), id)
+          .run();
+    else
+      work.db.prepare("DELETE FROM entry WHERE id = ?").bind(id).run();
+  }
+  return static_cast<std::int64_t>(over.size());
+}
+
 std::int64_t erase_no_matches(SqliteWork& work, std::size_t limit) {
   std::vector<std::pair<Slot, std::string>> over;
   {
@@ -54,22 +84,24 @@ std::int64_t erase_spent_claims(SqliteWork& work, std::size_t limit) {
 }  // namespace
 
 void sweep_entries(SqliteWork& work, std::size_t limit, SweepReport& report) {
-  // Both statements choose the same rows: nothing comes between them in one transaction.
-  work.db
-      .prepare(
-          "DELETE FROM entry_source WHERE entry IN "
-          "(SELECT id FROM entry WHERE erase_after <= ? ORDER BY erase_after, id LIMIT ?)")
-      .bind(work.now, limit)
-      .run();
-  work.db
-      .prepare(
-          "DELETE FROM entry WHERE id IN "
-          "(SELECT id FROM entry WHERE erase_after <= ? ORDER BY erase_after, id LIMIT ?)")
-      .bind(work.now, limit)
-      .run();
-  report.entries = work.db.changes();
+  report.entries = erase_entries(work, limit);
   report.negatives = erase_no_matches(work, limit);
   report.claims = erase_spent_claims(work, limit);
+}
+
+milliseconds lease(SqliteWork& work,
+                   std::string_view name,
+                   const OwnerId& owner,
+                   milliseconds life) {
+  work.db
+      .prepare(
+          "INSERT INTO lease VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET owner = "
+          "excluded.owner, until = excluded.until WHERE owner = excluded.owner OR until <= ?")
+      .bind(name, blob(owner), after(work.now, life), work.now)
+      .run();
+  if (work.db.changes() > 0) return milliseconds{0};
+  auto row = work.db.prepare("SELECT until FROM lease WHERE name = ?");
+  return row.bind(name).step() ? milliseconds{row.integer(0) - work.now} : milliseconds{1};
 }
 
 void count_rows(SqliteWork& work, StoreStats& stats) {

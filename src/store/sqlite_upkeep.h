@@ -12,6 +12,12 @@ namespace geonce {
 /// kind.
 void sweep_entries(SqliteWork& work, std::size_t limit, SweepReport& report);
 
+/// Store::lease.
+milliseconds lease(SqliteWork& work,
+                   std::string_view name,
+                   const OwnerId& owner,
+                   milliseconds life);
+
 /// Fills in how many rows there are of what.
 void count_rows(SqliteWork& work, StoreStats& stats);
 

@@ -348,6 +348,7 @@ struct BatchChunk {
 
 struct SweepReport {
   std::int64_t entries = 0, chunks = 0, batches = 0, negatives = 0, claims = 0;
+  bool is_behind = false;  // the store itself has not cleaned up after the last ones: leave it time
 };
 
 struct StoreStats {
@@ -465,9 +466,15 @@ class Store {
   virtual Result<void> close_batch(const BatchHead&, Deadline) = 0;
   virtual Result<std::vector<BatchHead>> batches(std::size_t limit, Deadline) = 0;
 
-  /// Erases what has outlived its terms; ≤ `limit` rows in one transaction. Call until all counts
-  /// are 0.
+  /// Erases what has outlived its terms; ≤ `limit` rows of each kind in one transaction. Call until
+  /// all counts are 0. Of an entry whose key has a claim the gen is kept.
   virtual Result<SweepReport> sweep(std::size_t limit, Deadline) = 0;
+  /// For what only one process at a time shall do. 0: `name` is the owner's for `life` from now on,
+  /// taken or renewed; else how long another has it still. A life of 0 gives it back.
+  virtual Result<milliseconds> lease(std::string_view name,
+                                     const OwnerId& owner,
+                                     milliseconds life,
+                                     Deadline) = 0;
   virtual Result<StoreStats> stats(Deadline) = 0;
   /// Reads everything once: integrity of the file, of the schema, of each payload. Slow.
   virtual Result<void> check(Deadline) = 0;

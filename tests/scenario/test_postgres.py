@@ -11,6 +11,7 @@ from geonce_fixtures import (
     check_points,
     check_rows_are_the_input,
     check_the_ledger_against_the_bill,
+    ledger_sums,
     read_rows,
     statuses,
     us_addresses,
@@ -167,6 +168,41 @@ def test_the_commands_work_on_it(tmp_path, provider, server):
     assert "postgres 15" in doctor.out, doctor.out + doctor.err
     assert "MiB free for the spool" in doctor.out
     assert server.sql("SELECT count(*) FROM geonce.ledger") == ["2"]
+
+
+def test_what_is_over_is_erased_beside_the_work_of_two_machines(tmp_path, provider, server):
+    """100,000 answers whose lives are over, and a batch on each machine over addresses some of which are among them."""
+    server.sql("ALTER SYSTEM SET autovacuum_naptime = 1")
+    server.sql("SELECT pg_reload_conf()")
+    fast = PATIENT + "\n[sweep]\nevery = \"1m\"\n"
+    one, other = machines(tmp_path, provider, server.uri(), extra=fast)
+    addresses = us_addresses(3_000)
+    source = write_csv(tmp_path / "a.csv", addresses)
+    assert one.run(*batch(source, tmp_path / "first.csv")).rc == 0
+    paid = len(provider.bill())
+    server.sql(
+        "UPDATE geonce.entry SET fresh_until = 1, stale_until = 1, erase_after = 1;"
+        "UPDATE geonce.chunk SET erase_after = 1; DELETE FROM geonce.lease;"
+        "INSERT INTO geonce.entry SELECT pool, sha256(key || int4send(n)), NULL, gen, kind, pinned, no_match_streak, answered_at,"
+        " n, n, n, provider, NULL, payload, query_json, pre_image FROM geonce.entry, generate_series(1, 32) AS n"
+    )
+    again = write_csv(tmp_path / "b.csv", addresses[::-1])
+    provider.script({"latency_ms": [5, 40]})
+    runs = [
+        one.start(*batch(source, tmp_path / "one.csv")),
+        other.start(*batch(again, tmp_path / "other.csv")),
+    ]
+    for run in runs:
+        finish(run)
+    check_output(source, tmp_path / "one.csv")
+    check_output(again, tmp_path / "other.csv")
+    assert len(provider.bill()) == 2 * paid, "each was bought once more"
+    assert server.sql("SELECT deadlocks FROM pg_stat_database WHERE datname = 'postgres'") == ["0"]
+    while int(server.sql("SELECT count(*) FROM geonce.entry WHERE erase_after < 1000")[0]) > 0:
+        assert other.run("sweep").rc == 0
+    assert server.sql("SELECT count(*) FROM geonce.entry") == [str(paid)]
+    assert server.sql("SELECT count(*) FROM geonce.lease WHERE name = 'sweep.round'") == ["1"], "a batch did it by itself"
+    assert ledger_sums(one).answered == 2 * paid
 
 
 def test_the_wire_is_encrypted_and_the_server_has_to_prove_who_it_is(tmp_path, provider):

@@ -135,6 +135,12 @@ class FaultyStore : public Store {
   Result<SweepReport> sweep(std::size_t limit, Deadline d) override {
     return store_.sweep(limit, d);
   }
+  Result<milliseconds> lease(std::string_view name,
+                             const OwnerId& owner,
+                             milliseconds life,
+                             Deadline d) override {
+    return store_.lease(name, owner, life, d);
+  }
   Result<StoreStats> stats(Deadline d) override { return store_.stats(d); }
   Result<void> check(Deadline d) override { return store_.check(d); }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "app/signals.h"
+#include "app/sweeper.h"
 #include "batch/run.h"
 #include "cli/session.h"
 #include "core/duration.h"
@@ -347,6 +348,9 @@ int run(const Globals& globals, const Arguments& arguments) {
     fmt::print(stderr, "{}\n", (*engine)->takeover_note());
   if (arguments.dry_run) return dry_run(**engine, *options, arguments, signals.token());
 
+  const Sweeper sweeper((*engine)->store(), config->sweep, [](const std::string& line) {
+    fmt::print(stderr, "geonce: {}\n", line);
+  });
   Progress progress(arguments);
   const auto done = run_batch((*engine)->store(),
                               (*engine)->resolver(),

@@ -137,6 +137,8 @@ std::string show(Rekeyed rekeyed) {
   return rekeyed == Rekeyed::stayed ? "stayed" : rekeyed == Rekeyed::moved ? "moved" : "merged";
 }
 
+std::string show(milliseconds span) { return fmt::format("{} ms", span.count()); }
+
 std::string show(const SweepReport& report) {
   return fmt::format(
       "entries {} negatives {} claims {}", report.entries, report.negatives, report.claims);
@@ -231,6 +233,8 @@ class Steps {
       rekey();
     else if (what < 81)
       both("sweep", [](Side& side) { return side.store.sweep(100, Deadline::never()); });
+    else if (what < 82)
+      lease();
     else if (what < 90)
       pass_time();
     else
@@ -416,6 +420,14 @@ class Steps {
     const milliseconds span = kSpans[chance(95) ? roll(5) : 5];
     done_.push_back(fmt::format("{} ms pass", span.count()));
     clock_.advance(span);
+  }
+
+  void lease() {
+    OwnerId owner;
+    owner.bytes[0] = static_cast<std::uint8_t>(1 + roll(2));
+    const milliseconds life{roll(3) * 60'000};
+    both(fmt::format("lease for {} ms", life.count()),
+         [&](Side& side) { return side.store.lease("sweep", owner, life, Deadline::never()); });
   }
 
   void look() {

@@ -1,5 +1,6 @@
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include <gmock/gmock.h>
 
@@ -149,7 +150,8 @@ TEST_F(PostgresSchemas,
   EXPECT_TRUE(store.save_chunks(batch->id, {&chunk, 1}, Deadline::never()));
   EXPECT_TRUE(store.close_batch(*batch, Deadline::never()));
   EXPECT_TRUE(store.sweep(10, Deadline::never()));
-  EXPECT_TRUE(store.stats(Deadline::never()));
+  const auto stats = store.stats(Deadline::never());
+  EXPECT_TRUE(stats) << stats.error().message;
   EXPECT_TRUE(store.ledger({}, Deadline::never()));
   EXPECT_TRUE(store.check(Deadline::never()));
 
@@ -199,6 +201,27 @@ TEST_F(PostgresSchemas, a_sweep_makes_the_months_to_come) {
   ASSERT_TRUE(store->sweep(10, Deadline::never()));
   EXPECT_GE(months(), 6);
   ASSERT_TRUE(store->check(Deadline::never()));
+}
+
+TEST_F(PostgresSchemas, a_sweep_says_when_the_database_is_behind_with_cleaning_up) {
+  ASSERT_TRUE(migrate_postgres_store(options()));
+  const auto store = *open_postgres_store(options());
+  run("ALTER TABLE geonce.entry SET (autovacuum_enabled = false);"
+      "INSERT INTO geonce.entry (pool, key, gen, kind, pinned, no_match_streak, answered_at, "
+      "fresh_until, stale_until, "
+      "erase_after, provider, payload, query_json, pre_image) SELECT 1, sha256(int4send(n)), 1, 1, "
+      "false, 0, n, n, n, "
+      "n, 'alpha', 'x', '', '' FROM generate_series(1, 22000) AS n");
+  const auto portion = [&] {
+    const auto swept = store->sweep(1'000, Deadline::never());
+    EXPECT_TRUE(swept) << swept.error().message;
+    return *swept;
+  };
+  for (int n = 0; n < 22; ++n) EXPECT_EQ(portion().entries, 1'000);
+  // Counted with some delay.
+  while (!portion().is_behind) std::this_thread::yield();
+  run("VACUUM geonce.entry");
+  while (portion().is_behind) std::this_thread::yield();
 }
 
 }  // namespace

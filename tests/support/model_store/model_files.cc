@@ -157,8 +157,10 @@ std::vector<BatchHead> ModelWorld::batches(std::size_t limit) const {
 void ModelWorld::sweep_batches(std::size_t limit, UtcMs now, SweepReport& report) {
   constexpr UtcMs kHeadLife = 30LL * 24 * 3'600'000;
   const auto most = static_cast<std::int64_t>(limit);
+  const auto most_chunks = std::max<std::int64_t>(1, most / 20);
   for (auto& [order, batch] : batches_)
-    for (auto chunk = batch.chunks.begin(); chunk != batch.chunks.end() && report.chunks < most;) {
+    for (auto chunk = batch.chunks.begin();
+         chunk != batch.chunks.end() && report.chunks < most_chunks;) {
       const bool is_over = chunk->second.erase_after <= now;
       report.chunks += is_over ? 1 : 0;
       chunk = is_over ? batch.chunks.erase(chunk) : std::next(chunk);

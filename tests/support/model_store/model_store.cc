@@ -186,6 +186,13 @@ class ModelStore final : public Store {
   Result<SweepReport> sweep(std::size_t limit, Deadline deadline) override {
     return with(deadline, [&](auto& world, UtcMs now) { return world.sweep(limit, now); });
   }
+  Result<milliseconds> lease(std::string_view name,
+                             const OwnerId& owner,
+                             milliseconds life,
+                             Deadline deadline) override {
+    return with(deadline,
+                [&](auto& world, UtcMs now) { return world.lease(name, owner, life, now); });
+  }
   Result<StoreStats> stats(Deadline deadline) override {
     return with(deadline, [](auto& world, UtcMs) { return world.stats(); });
   }

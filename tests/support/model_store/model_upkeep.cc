@@ -302,7 +302,20 @@ SweepReport ModelWorld::sweep(std::size_t limit, UtcMs now) {
     if (entry.erase_after <= now) over.emplace_back(entry.erase_after, slot);
   std::sort(over.begin(), over.end());
   if (over.size() > limit) over.resize(limit);
-  for (const auto& [when, slot] : over) entries_.erase(slot);
+  for (const auto& [when, slot] : over) {
+    if (!claims_.contains(slot)) {
+      entries_.erase(slot);
+      continue;
+    }
+    // The claim's gen counts on from the entry's.
+    Entry& entry = entries_.at(slot);
+    Entry kept;
+    kept.gen = entry.gen;
+    kept.answered_at = entry.answered_at;
+    kept.fresh_until = kept.stale_until = now;
+    kept.erase_after = model::after(now, model::kTombstoneLife);
+    entry = kept;
+  }
   report.entries = static_cast<std::int64_t>(over.size());
 
   std::vector<std::tuple<UtcMs, Slot, std::string>> negatives;
@@ -325,6 +338,17 @@ SweepReport ModelWorld::sweep(std::size_t limit, UtcMs now) {
   }
   sweep_batches(limit, now, report);
   return report;
+}
+
+milliseconds ModelWorld::lease(std::string_view name,
+                               const OwnerId& owner,
+                               milliseconds life,
+                               UtcMs now) {
+  const auto [lease, is_new] = leases_.try_emplace(std::string(name));
+  auto& [holder, until] = lease->second;
+  if (!is_new && holder != owner && until > now) return milliseconds{until - now};
+  lease->second = {owner, model::after(now, life)};
+  return milliseconds{0};
 }
 
 StoreStats ModelWorld::stats() const {

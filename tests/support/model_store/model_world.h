@@ -53,6 +53,7 @@ class ModelWorld {
   std::vector<LedgerRow> ledger(const LedgerFilter& filter) const;
   std::vector<LedgerSum> ledger_sums(const LedgerFilter& filter) const;
   SweepReport sweep(std::size_t limit, UtcMs now);
+  milliseconds lease(std::string_view name, const OwnerId& owner, milliseconds life, UtcMs now);
   StoreStats stats() const;
 
   // model_ended.cc
@@ -188,6 +189,7 @@ class ModelWorld {
   std::int64_t last_place_ = 0;
   std::map<std::int64_t, Batch> batches_;
   std::int64_t last_batch_ = 0;
+  std::map<std::string, std::pair<OwnerId, UtcMs>> leases_;
 };
 
 namespace model {
