@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "app/shared_tier.h"
 #include "batch/line_out.h"
 #include "core/normalize.h"
 
@@ -73,6 +74,22 @@ Result<Named> named(std::string_view key_or_address,
   named.query = Query::from(query);
   named.pre_image = std::move(keyed->pre_image);
   return named;
+}
+
+std::vector<Missing> missing_of(const Named& what) {
+  if (!what.query) return {};
+  return {{what.slot, what.query->view(), what.pre_image}};
+}
+
+void tell_redis(const Globals& globals, Store& store) {
+  const auto loaded = load(globals);
+  const auto told =
+      loaded ? tell_shared_tier(loaded->config, store) : Result<void>(fail(loaded.error()));
+  if (!told)
+    fmt::print(stderr,
+               "geonce: {}; other processes hear of it from the store, and the next of them tells "
+               "Redis\n",
+               told.error().message);
 }
 
 Result<Country> country_of(std::string_view flag, std::string_view text) {

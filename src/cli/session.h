@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <boost/json.hpp>
 
@@ -18,6 +19,7 @@
 #include "core/result.h"
 #include "core/second_reader.h"
 #include "core/utc_text.h"
+#include "resolver/former_answers.h"
 
 namespace geonce::cli {
 
@@ -46,6 +48,13 @@ Result<Named> named(std::string_view key_or_address,
                     Country country,
                     const KeyRing& ring,
                     const Globals& globals);
+
+/// An address, which may still stand under a former key; none for a key.
+std::vector<Missing> missing_of(const Named& what);
+
+/// Has a Redis that the configuration names hear of what this command has ended. Where it does not,
+/// a line says so: others make up for it.
+void tell_redis(const Globals& globals, Store& store);
 
 /// A country as a flag names it: an ISO 3166-1 code or an English name; unknown for "".
 /// errors    usage, with the flag's name

@@ -157,6 +157,7 @@ Result<std::vector<EntryRow>> read_entry_rows(PostgresWorkers& workers,
               param_of(filter.after->key));
   if (filter.provider) where.add("provider = {}", PgParam::text(*filter.provider));
   if (filter.kind) where.add("kind = {}", PgParam::integer(*filter.kind));
+  if (filter.pinned) where.add("pinned = {}", PgParam::boolean(true));
   if (filter.building) {
     const auto pool = PgParam::integer(filter.building->pool);
     const auto building = param_of(filter.building->key);

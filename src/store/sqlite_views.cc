@@ -153,6 +153,7 @@ std::vector<EntryRow> read_entry_rows(SqliteWork& work, const EntryFilter& filte
   if (filter.after) where.add("(pool, key) > (?, ?)", filter.after->pool, blob(filter.after->key));
   if (filter.provider) where.add("provider = ?", std::string_view(*filter.provider));
   if (filter.kind) where.add("kind = ?", *filter.kind);
+  if (filter.pinned) where.add("pinned = ?", true);
   if (filter.building) {
     const auto building = blob(filter.building->key);
     const Pool pool = filter.building->pool;

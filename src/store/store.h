@@ -59,6 +59,7 @@ struct EntryFilter {
   std::optional<std::string> provider;
   std::optional<AnswerKind> kind;
   std::optional<Slot> building;  // its key is a building key
+  bool pinned = false;           // only a person's corrections
   std::optional<Slot> after;     // continue behind this slot; entries come in slot order
   std::size_t limit = 100;
 };

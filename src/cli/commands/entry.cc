@@ -4,10 +4,8 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "app/shared_tier.h"
 #include "cli/session.h"
 #include "core/normalize.h"
-#include "resolver/former_answers.h"
 
 namespace geonce::cli {
 namespace {
@@ -15,7 +13,7 @@ namespace {
 struct Arguments {
   std::string what, country, provider, kind, building;
   std::size_t limit = 100;
-  bool json = false;
+  bool pinned = false;
 };
 
 boost::json::object json_of(const EntryRow& entry, const KeyRing& ring) {
@@ -76,12 +74,6 @@ Result<Named> named_in(const Globals& globals, const Arguments& arguments, const
   return named(arguments.what, *country, ring, globals);
 }
 
-/// An address, which may still stand under a former key; none for a key.
-std::vector<Missing> missing_of(const Named& what) {
-  if (!what.query) return {};
-  return {{what.slot, what.query->view(), what.pre_image}};
-}
-
 int show(const Globals& globals, const Arguments& arguments) {
   const auto ring = load_key_ring(globals);
   if (!ring) return report(ring.error());
@@ -108,19 +100,6 @@ int show(const Globals& globals, const Arguments& arguments) {
          {}});
   print(json_of(former->front().entry, *ring));
   return 0;
-}
-
-/// Other processes would be given the old answer from there, were it not that they look into the
-/// store.
-void tell_redis(const Globals& globals, Store& store) {
-  const auto loaded = load(globals);
-  const auto told =
-      loaded ? tell_shared_tier(loaded->config, store) : Result<void>(fail(loaded.error()));
-  if (!told)
-    fmt::print(stderr,
-               "geonce: {}; other processes hear of it from the store, and the next of them tells "
-               "Redis\n",
-               told.error().message);
 }
 
 int drop(const Globals& globals, const Arguments& arguments) {
@@ -160,6 +139,7 @@ Result<Key> building_of_arguments(const Globals& globals,
 
 int list(const Globals& globals, const Arguments& arguments) {
   EntryFilter filter;
+  filter.pinned = arguments.pinned;
   if (!arguments.provider.empty()) filter.provider = arguments.provider;
   if (!arguments.kind.empty()) {
     for (const auto kind :
@@ -215,6 +195,7 @@ void add_entry(CLI::App& app, Program& program) {
       ->type_name("NAME");
   list_command->add_option("--kind", arguments->kind, "Only match, no_match, ambiguous or rejected")
       ->type_name("KIND");
+  list_command->add_flag("--pinned", arguments->pinned, "Only corrections of geonce pin");
   list_command
       ->add_option("--building",
                    arguments->building,

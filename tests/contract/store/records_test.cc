@@ -45,6 +45,17 @@ TEST_P(Store, a_tombstone_is_shown_as_an_entry_without_an_answer) {
   EXPECT_FALSE((*row)->building_key);
 }
 
+TEST_P(Store, corrections_are_found_among_the_entries) {
+  for (std::uint32_t n = 0; n < 4; ++n) buy(slot(n), match());
+  ASSERT_TRUE(store_->pin(slot(2), match(1, 2, "pinned"), "{}", "", {}, Deadline::never()));
+  EntryFilter filter;
+  filter.pinned = true;
+  const auto entries = store_->entries(filter, Deadline::never());
+  ASSERT_TRUE(entries);
+  ASSERT_THAT(*entries, SizeIs(1));
+  EXPECT_EQ(entries->front().slot, slot(2));
+}
+
 TEST_P(Store, entries_are_found_by_their_building) {
   for (std::uint32_t n = 0; n < 6; ++n) {
     const auto request = ask(slot(n));

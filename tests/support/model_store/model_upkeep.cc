@@ -213,6 +213,7 @@ std::vector<EntryRow> ModelWorld::entries(const EntryFilter& filter, UtcMs now) 
     if (filter.after && slot <= *filter.after) continue;
     if (filter.provider && (!entry.answer || entry.answer->provider != *filter.provider)) continue;
     if (filter.kind && (!entry.answer || entry.answer->kind != *filter.kind)) continue;
+    if (filter.pinned && !entry.pinned) continue;
     if (filter.building &&
         (slot.pool != filter.building->pool || entry.building_key != filter.building->key))
       continue;
