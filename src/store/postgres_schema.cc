@@ -133,6 +133,10 @@ Result<std::vector<std::string>> add_steps(PgConnection& connection,
     if (!noted) return fail(noted.error());
     added.emplace_back(step.name);
   }
+  // PostGIS may have come since.
+  auto made = connection.query("SELECT geonce.add_geography()", {}, deadline, clock);
+  if (!made) return fail(made.error());
+  if (made->integer(0, 0) != 0) added.emplace_back("geocode_points, for PostGIS");
   return added;
 }
 

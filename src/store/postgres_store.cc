@@ -154,6 +154,9 @@ class PostgresStore final : public Store {
                              Deadline deadline) override {
     return geonce::lease(workers_, name, owner, life, deadline);
   }
+  Result<void> refresh_counts(Deadline deadline) override {
+    return geonce::refresh_counts(workers_, deadline);
+  }
   Result<StoreStats> stats(Deadline deadline) override {
     StoreStats stats;
     stats.kind = "postgres";

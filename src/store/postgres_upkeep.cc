@@ -85,6 +85,22 @@ Result<milliseconds> lease(PostgresWorkers& workers,
   return milliseconds{rows->integer(0, 0)};
 }
 
+Result<void> refresh_counts(PostgresWorkers& workers, Deadline deadline) {
+  return workers.alone(
+      PgRepeat::when_in_doubt,
+      deadline,
+      [&workers](PgConnection& connection, Deadline until) -> Result<void> {
+        // It reads all rows: the limit of the program's role is for what others wait for.
+        auto done = connection.script(
+            "BEGIN; SET LOCAL statement_timeout = 0; SELECT geonce.refresh_counts(); COMMIT",
+            until,
+            workers.clock());
+        if (!done && connection.is_alive())
+          ignore(connection.script("ROLLBACK", until, workers.clock()), "the first error is told");
+        return done;
+      });
+}
+
 Result<void> count_rows(PostgresWorkers& workers, StoreStats& stats, Deadline deadline) {
   const auto rows = workers.query(
       "SELECT (SELECT count(*) FROM geonce.entry), "

@@ -11,6 +11,7 @@ Result<milliseconds> lease(PostgresWorkers& workers,
                            const OwnerId& owner,
                            milliseconds life,
                            Deadline deadline);
+Result<void> refresh_counts(PostgresWorkers& workers, Deadline deadline);
 /// Fills what is counted in the database, its size and the server's version.
 Result<void> count_rows(PostgresWorkers& workers, StoreStats& stats, Deadline deadline);
 /// errors    store_corrupt  the first of what it found

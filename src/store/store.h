@@ -476,6 +476,8 @@ class Store {
                                      const OwnerId& owner,
                                      milliseconds life,
                                      Deadline) = 0;
+  /// Counts anew what a store keeps counted for people's own queries; most keep nothing. Slow.
+  virtual Result<void> refresh_counts(Deadline /*deadline*/) { return {}; }
   virtual Result<StoreStats> stats(Deadline) = 0;
   /// Reads everything once: integrity of the file, of the schema, of each payload. Slow.
   virtual Result<void> check(Deadline) = 0;

@@ -24,7 +24,10 @@ int sweep(const Globals& globals) {
       swept->sum.negatives,
       swept->sum.chunks,
       swept->sum.batches);
-  return signals.token().stop_requested() ? row(ErrorCode::interrupted).exit_code : 0;
+  if (signals.token().stop_requested()) return row(ErrorCode::interrupted).exit_code;
+  if (const auto counted = (*store)->refresh_counts(Deadline::never()); !counted)
+    return report(counted.error());
+  return 0;
 }
 
 }  // namespace
