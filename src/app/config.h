@@ -105,6 +105,7 @@ struct ResolverConfig {
   std::int64_t max_unknown_retries = 1;
   Takeover takeover = Takeover::counted;
   std::chrono::milliseconds cool_down{2'000};  // of a key after a refusal that names no delay
+  std::optional<std::chrono::milliseconds> soft_limit;  // of waiting with a stale answer at hand
   std::int64_t bulk_size = 100;  // addresses in one bulk call, at most what the provider takes
 
   /// How long a claim lives.

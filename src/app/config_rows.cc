@@ -293,6 +293,11 @@ const std::vector<ConfigRow>& config_rows() {
        .at = GEONCE_AT(resolver.cool_down),
        .doc = "A key that a provider refused for a passing reason is left alone this long; one "
               "that can never succeed as it was sent, thirty times as long."},
+      {.path = "resolver.soft_limit",
+       .at = GEONCE_AT(resolver.soft_limit),
+       .doc = "Who has a stale answer at hand waits this long for a fresh one, which is stored "
+              "whenever it comes. Not for batches.",
+       .standard = "none: as long as there is time"},
       {.path = "resolver.bulk_size",
        .at = GEONCE_AT(resolver.bulk_size),
        .doc = "Addresses in one bulk call, at most what the provider takes.",

@@ -147,6 +147,7 @@ ResolverOptions options_of(const Config& config) {
                             : static_cast<int>(config.resolver.max_unknown_retries);
   options.cool_down = config.resolver.cool_down;
   options.permanent_cool_down = 30 * config.resolver.cool_down;
+  options.soft_limit = config.resolver.soft_limit;
   options.bulk_size = static_cast<std::size_t>(config.resolver.bulk_size);
   return options;
 }

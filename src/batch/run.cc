@@ -344,6 +344,8 @@ class Run {
 
   std::atomic<BatchEnd> end_{BatchEnd::complete};
   std::string stop_reason_;
+  std::atomic<bool> has_old_answers_{false};  // that stand in for what was not to be had …
+  std::atomic<bool> lacks_answers_{false};    // … and not for all
   std::atomic<std::int64_t> errors_{0};
 };
 
@@ -436,10 +438,12 @@ void Run::answered(RowWork& work, std::uint32_t index, Resolved resolved) {
   if (resolved.error) note_end(*resolved.error);
   if (resolved.answer) {
     asked.is_final = resolved.source != AnswerSource::stale;
+    if (!asked.is_final) has_old_answers_ = true;
     // Places are free and may be loaded anew at any time: they are asked again, not kept.
     if (resolved.keep.count() > 0 && resolved.source != AnswerSource::places)
       asked.erase_at = clock_.now_utc() + resolved.keep.count();
   } else {
+    lacks_answers_ = true;
     const ErrorCode code = resolved.error->code;
     const bool wants_retry = is_transient(code) && code != ErrorCode::deadline_exceeded &&
                              resolved.error->retry_after <= kLongestPause &&
@@ -467,11 +471,14 @@ void Run::answered(RowWork& work, std::uint32_t index, Resolved resolved) {
 }
 
 /// Providers that have answered none of many calls in a row, over as long as an address would have
-/// been tried again, are down: then the rest of the file is better left for another time.
+/// been tried again, are down: then the rest of the file is better left for another time, unless
+/// old answers stand in for all that was asked.
 void Run::note_health(const Silence& silence) {
   const milliseconds lasted =
       std::chrono::duration_cast<milliseconds>(silence.last - silence.first);
-  if (silence.requests < kCallsOfAnOutage || lasted < options_.max_retries * kPatiencePerRetry)
+  const bool is_stood_in_for = has_old_answers_ && !lacks_answers_;
+  if (is_stood_in_for || silence.requests < kCallsOfAnOutage ||
+      lasted < options_.max_retries * kPatiencePerRetry)
     return;
   stop_for(BatchEnd::provider_down,
            fmt::format("{} (none of {} calls answered in {} s)",

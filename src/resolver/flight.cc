@@ -68,6 +68,17 @@ void Group::leave(Mono now) {
   }
 }
 
+void Group::leave_early(std::size_t index, const Flight& flight, Mono now) {
+  if (!flight.stale() || now >= flight.stale_until() || answered_[index].load()) return;
+  answer(index,
+         as_stale(*flight.stale(),
+                  Error{ErrorCode::deadline_exceeded,
+                        "a fresh answer takes longer than resolver.soft_limit; it is on its way",
+                        {},
+                        {},
+                        {}}));
+}
+
 Resolved share_of(const Ending& ending, const AskOptions& options, bool pays, Mono now) {
   Resolved share;
   if (ending.resolved.error && ending.stale && options.serve_stale && now < ending.stale_until)
@@ -118,20 +129,18 @@ Flights::Joined Flights::join(const Slot& slot, const Caller& caller, Mono now) 
   const Manner manner = manner_of(caller.options());
   if (manner == Manner::alone || size() == 0) return {};
   Shard& shard = shard_of(slot);
-  FlightPtr flight;
   Joined joined;
   {
     const std::lock_guard lock(shard.mutex);
     const auto it = shard.flights.find(Name{slot, manner});
     if (it == shard.flights.end()) return {};
-    flight = it->second;
-    joined.has_joined = true;
-    if (flight->told_)
-      joined.answer = share_of(*flight->told_, caller.options(), false, now);
+    joined.flight = it->second;
+    if (joined.flight->told_)
+      joined.answer = share_of(*joined.flight->told_, caller.options(), false, now);
     else
-      add(*flight, caller);
+      add(*joined.flight, caller);
   }
-  if (!joined.answer) caller.group->waits_for(caller.index, std::move(flight));
+  if (!joined.answer) caller.group->waits_for(caller.index, joined.flight);
   return joined;
 }
 

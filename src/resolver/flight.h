@@ -50,6 +50,9 @@ class Group {
   /// The deadline has come: every ask without an answer leaves, with a stale one if there is. The
   /// flights go on.
   void leave(Mono now);
+  /// Ask `index` has waited as long as it wants to with a stale answer at hand: it leaves with
+  /// that. Where the answer is not even stale any more it stays.
+  void leave_early(std::size_t index, const Flight& flight, Mono now);
 
  private:
   Done done_;
@@ -117,7 +120,7 @@ class Flights {
   /// Joins the flight that asks this in this manner, if there is one.
   /// returns   the answer when it is known already (only the store is behind)
   struct Joined {
-    bool has_joined = false;
+    FlightPtr flight;  // null: there is none
     std::optional<Resolved> answer;
   };
   Joined join(const Slot& slot, const Caller& caller, Mono now);

@@ -216,8 +216,11 @@ class LiveResolver final : public Resolver {
     auto group = std::make_shared<Group>(std::move(asks), deadline, std::move(done), tally_);
     std::erase_if(missing, [&](std::uint32_t i) {
       auto joined = flights_.join(group->asks[i].slot, {group, i}, now);
-      if (joined.answer) group->answer(i, std::move(*joined.answer));
-      return joined.has_joined;
+      if (joined.answer)
+        group->answer(i, std::move(*joined.answer));
+      else if (joined.flight)
+        limit_wait({group, i}, joined.flight, now);
+      return joined.flight != nullptr;
     });
     if (deadline.at != Mono::max()) {
       // Answers usually come first; then nothing is kept alive until the deadline.
@@ -471,7 +474,7 @@ class LiveResolver final : public Resolver {
   }
 
   /// Queues for the first provider that works, or will again in a moment; if there is none, for the
-  /// one that is back first, as long as somebody waits for it.
+  /// one that is back first, as long as somebody waits for it and has nothing else.
   void queue(const FlightPtr& flight) {
     const Mono now = parts_.clock.now();
     const ResolverOptions& options = parts_.options;
@@ -490,7 +493,8 @@ class LiveResolver final : public Resolver {
         soonest_at = standing.until;
       }
     }
-    if (soonest)
+    // With a stale answer at hand nobody waits for a provider that does not work.
+    if (soonest && !flight->stale())
       lanes_[*soonest]->want(flight, goes_by_bulk(*flight, *soonest));
     else
       drive(flight, flight->request.denied(std::move(why).value_or(Error{})));
@@ -912,10 +916,29 @@ class LiveResolver final : public Resolver {
       Subject subject = subject_of(ask, std::move(ask.query));
       return std::make_shared<Flight>(rules_, std::move(subject), found, asked);
     });
-    if (boarded.answer) caller.group->answer(caller.index, std::move(*boarded.answer));
+    if (boarded.answer)
+      caller.group->answer(caller.index, std::move(*boarded.answer));
+    else
+      limit_wait(caller, boarded.flight, asked);
     if (!boarded.leads) return;
     under_way(flights_under_way_, 1);
     drive(boarded.flight, std::move(boarded.flight->first));
+  }
+
+  /// With a stale answer at hand a caller waits no longer than the soft limit, unless it insists on
+  /// a new answer or has all the time of a batch. The flight goes on.
+  void limit_wait(const Caller& caller, const FlightPtr& flight, Mono now) {
+    const auto& limit = parts_.options.soft_limit;
+    const AskOptions& options = caller.options();
+    if (!limit || !flight->stale() || !options.serve_stale || options.refresh_before > 0 ||
+        options.cause == Cause::batch)
+      return;
+    timer_.at(now + *limit,
+              Hurry::never,
+              [this, flight, index = caller.index, weak = std::weak_ptr<Group>(caller.group)] {
+                if (const auto group = weak.lock())
+                  group->leave_early(index, *flight, parts_.clock.now());
+              });
   }
 
   void do_places(const std::vector<FlightPtr>& flights) {

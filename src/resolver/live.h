@@ -36,6 +36,9 @@ struct ResolverOptions {
   milliseconds longest_wait{
       120'000};  // and one that pauses for longer than this is not waited for at all
 
+  /// A caller with a stale answer at hand waits this long for a fresh one; none: to its deadline.
+  std::optional<milliseconds> soft_limit;
+
   std::size_t bulk_size = 100;        // lookups in one bulk call: what one lost answer costs
   milliseconds sweep_every{600'000};  // the memory, of answers whose life is over
   std::size_t read_threads = 2;

@@ -98,10 +98,11 @@ void Checker::check_windows() {
   std::map<std::pair<std::size_t, std::int64_t>, int> unknown_in;
   std::map<std::size_t, int> insisted;
   std::map<std::pair<std::size_t, std::int64_t>, int> claims;
+  for (const Intent& now : intents_)
+    if (now.is_prepared && now.opens_claim) ++claims[{now.key, now.gen}];
   for (const Intent& now : intents_) {
     if (!now.is_prepared) continue;
     if (now.is_extra) ++insisted[now.key];
-    if (now.opens_claim) ++claims[{now.key, now.gen}];
     Window& window = windows[{now.key, now.gen, now.epoch, now.round, now.step}];
     const bool is_refusal = now.is_refused && !now.events.contains(unknown);
     if (now.events.contains(unknown)) ++unknown_in[{now.key, now.gen}];
@@ -110,9 +111,11 @@ void Checker::check_windows() {
     if (now.bills > 0 && !is_refusal && !now.is_extra) ++window.calls;
     if (!now.events.contains(answered)) continue;
     const Terms& terms = world_.providers[now.step]->traits_.terms;
-    // … and so does one that no disk has, when its process is gone.
-    const bool is_gone = now.owner != nullptr && !now.owner->is_alive &&
-                         (!now.is_spooled || now.owner->lost_its_disk);
+    // … and so does one that no disk has, when its process is gone, or whose heir came later than
+    // another who took over.
+    const bool is_gone =
+        now.owner != nullptr && !now.owner->is_alive &&
+        (!now.is_spooled || now.owner->lost_its_disk || claims[{now.key, now.gen}] > 1);
     if (terms.keep == Terms::Keep::nothing || is_gone) ++not_kept_in[{now.key, now.gen}];
     if (!now.is_redundant && !now.is_extra && !now.events.contains(unknown)) ++window.not_redundant;
   }

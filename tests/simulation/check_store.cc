@@ -360,6 +360,10 @@ void Checker::sweep() {
   if (!world_.store->sweep(100, Deadline::never())) fail("store", "no sweep");
   world_.say("   the store is swept");
   ++epoch_;
+  // What is erased does not come back when the clock goes back.
+  for (auto& [number, key] : keys_)
+    if (key.answer != SIZE_MAX && promises_[key.answer].erase_after <= world_.store_clock.now_utc())
+      key.answer = SIZE_MAX;
 }
 
 void Checker::jump(milliseconds by) {

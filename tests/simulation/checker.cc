@@ -157,6 +157,8 @@ void Checker::told(AskState& ask, Resolved resolved) {
     fail("G9", fmt::format("ask {} is answered after its deadline", ask.number));
   if (!resolved.answer && !resolved.error)
     fail("G9", fmt::format("ask {} is told nothing", ask.number));
+  if (!resolved.answer && ask.options.serve_stale && world_.now < ask.old_until)
+    fail("G19", fmt::format("ask {} is told an error, and an old answer is at hand", ask.number));
   if (resolved.answer) {
     check_answer(ask, resolved);
     ++sums.answers;

@@ -26,6 +26,7 @@ enum class Site : std::uint8_t {
   max_unknown,  // how often an unknown outcome is followed by another call
   second_host,
   shared_tier,
+  soft_limit,  // how long who has a stale answer waits for a fresh one
   // What happens to it from outside.
   ask,
   ask_when,

@@ -41,6 +41,8 @@ constexpr std::array kDefects{
     in_process("caller-forgotten", ProcessDefect::caller_forgotten),
     in_process("cap-not-held", ProcessDefect::cap_not_held),
     in_process("stale-for-ever", ProcessDefect::stale_for_ever),
+    in_process("stale-not-kept", ProcessDefect::stale_not_kept),
+    in_process("stale-remembered", ProcessDefect::stale_remembered),
     in_process("endings-forgotten", ProcessDefect::endings_forgotten),
     in_process("older-window-shared", ProcessDefect::older_window_shared),
     in_process("shared-read-not-aged", ProcessDefect::shared_read_not_aged),

@@ -76,12 +76,15 @@ void Process::ask(AskState& ask) {
       tally_);
   auto joined = flights_.join(slot, {group, 0}, clock_.now());
   if (joined.answer) group->answer(0, std::move(*joined.answer));
-  if (joined.has_joined) shared_.insert(slot);
+  if (joined.flight) {
+    shared_.insert(slot);
+    if (!joined.answer) limit_wait(group, joined.flight, ask.number);
+  }
   if (!has(ProcessDefect::caller_forgotten))
     world_.at(ask.deadline, this, ask.number, [this, weak = std::weak_ptr<Group>(group)] {
       if (const auto late = weak.lock()) late->leave(clock_.now());
     });
-  if (joined.has_joined) return;
+  if (joined.flight) return;
   if (world_.shared)
     look_in_shared(group, ask);
   else
@@ -179,6 +182,18 @@ void Process::remember(int who, const Slot& slot, const Found& found, Mono asked
   publish(who, slot, cached, asked, false);
 }
 
+/// As resolver/live.cc does it.
+void Process::limit_wait(const GroupPtr& group, const FlightPtr& flight, int who) {
+  const auto& limit = world_.options.soft_limit;
+  const AskOptions& options = group->asks[0].options;
+  if (!limit || !flight->stale() || !options.serve_stale || options.refresh_before > 0 ||
+      options.cause == Cause::batch)
+    return;
+  world_.after(*limit, this, who, [this, flight, weak = std::weak_ptr<Group>(group)] {
+    if (const auto waiting = weak.lock()) waiting->leave_early(0, *flight, clock_.now());
+  });
+}
+
 void Process::was_looked_up(const GroupPtr& group,
                             AskState& ask,
                             const std::optional<Found>& found,
@@ -196,13 +211,24 @@ void Process::was_looked_up(const GroupPtr& group,
     subject.refresh_before = ask.options.refresh_before;
     subject.retry_no_match = ask.options.retry_no_match;
     subject.cause = ask.options.cause;
-    auto flight = std::make_shared<SimFlight>(rules_, std::move(subject), found, asked);
+    auto flight = std::make_shared<SimFlight>(
+        rules_,
+        std::move(subject),
+        has(ProcessDefect::stale_not_kept) ? std::optional<Found>{} : found,
+        asked);
     flight->number = ask.number;
     flight->leaders_cap = ask.options.cap.get();
     flight->begun = ask.begun;
     return flight;
   });
-  if (boarded.answer) group->answer(0, std::move(*boarded.answer));
+  if (boarded.answer)
+    group->answer(0, std::move(*boarded.answer));
+  else
+    limit_wait(group, boarded.flight, ask.number);
+  const bool is_unwanted_no_match =
+      found && ask.options.retry_no_match && found->answer->kind == AnswerKind::no_match;
+  if (boarded.leads && found && !is_unwanted_no_match)
+    ask.old_until = world_.now + std::max(found->fresh_left, found->stale_left);
   if (!boarded.leads) {
     static_cast<SimFlight&>(*boarded.flight).is_shared = true;
     return;
@@ -375,6 +401,13 @@ void Process::carry_out(const FlightPtr& flight, act::Done&) {
                         clock_.now_utc(),
                         0});
   }
+  if (has(ProcessDefect::stale_remembered) && resolved.error && ending.stale)
+    memory_->store_one(slot,
+                       {ending.stale->answer,
+                        ending.stale->gen,
+                        clock_.now() + milliseconds{60'000},
+                        ending.stale->answered_at,
+                        0});
   for (const IntentId& intent : std::exchange(flight->noted, {})) spool.settled(intent);
   land(flight);
 }

@@ -83,6 +83,7 @@ class Process {
   // The way of a question (process.cc).
   void look_in_shared(const GroupPtr& group, AskState& ask);
   void look_up(const GroupPtr& group, AskState& ask);
+  void limit_wait(const GroupPtr& group, const FlightPtr& flight, int who);
   void was_looked_up(const GroupPtr& group,
                      AskState& ask,
                      const std::optional<Found>& found,

@@ -43,6 +43,8 @@ class Schedule {
     world_.options.max_unknown =
         std::array<int, 6>{1, 1, 1, -1, 0, 2}[choices_.below(Site::max_unknown, 0, 6)];
     world_.options.permanent_cool_down = 20s;
+    if (const auto soft = choices_.below(Site::soft_limit, 0, 4); soft > 0)
+      world_.options.soft_limit = std::array<Time, 3>{0s, 50ms, 5s}[soft - 1];
     if (choices_.below(Site::shared_tier, 0, 2) == 1) {
       world_.shared.emplace();
       world_.shared->forgets_endings = world_.defect.in_process == ProcessDefect::endings_forgotten;

@@ -51,6 +51,7 @@ struct AskState {
   Time begun{0};
   Time deadline{0};
   const Process* process = nullptr;  // who was asked; null: nobody was there
+  Time old_until{0};                 // until then an answer that is not fresh is at hand
   int answers = 0;
   std::optional<Resolved> told;
 };

@@ -37,6 +37,7 @@ boost::json::object json_of(const std::string& key, const Resolved& resolved) {
   if (!answer.formatted.empty()) object["formatted"] = answer.formatted;
   if (answer.country.is_known()) object["country"] = answer.country.code();
   if (!answer.reason.empty()) object["reason"] = answer.reason;
+  if (resolved.error) object["error"] = to_string(resolved.error->code);  // why it is stale
   object["calls"] = resolved.calls;
   object["cost_microusd"] = resolved.cost.micro_usd;
   if (resolved.expires_at != 0) object["expires_at"] = utc_text(resolved.expires_at);
@@ -62,6 +63,11 @@ void print_text(const Resolved& resolved) {
              resolved.calls,
              resolved.calls == 1 ? "call" : "calls",
              to_string(resolved.cost));
+  if (resolved.error)
+    fmt::print(stderr,
+               "an old answer of {}, because: {}\n",
+               utc_text(resolved.answered_at),
+               resolved.error->message);
 }
 
 int get(const Globals& globals, const Arguments& arguments) {

@@ -80,7 +80,7 @@ TEST_F(Flight, waiters_share_the_error_and_the_next_caller_asks_again) {
   for (const auto& [number, answer] : answers_)
     EXPECT_EQ(answer.error->code, ErrorCode::provider_retry);
   EXPECT_EQ(flights_.size(), 0U);
-  EXPECT_FALSE(flights_.join(slot_, caller(), clock_.now()).has_joined);
+  EXPECT_FALSE(flights_.join(slot_, caller(), clock_.now()).flight);
   EXPECT_TRUE(board(caller()).leads);
 }
 

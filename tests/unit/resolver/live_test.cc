@@ -386,6 +386,139 @@ TEST_F(Resolver, a_stale_answer_is_served_at_the_deadline) {
   provider.open();
 }
 
+/// What may come in the way of a fresh answer.
+struct InTheWay {
+  const char* name;
+  void (*put)(FakeProvider& provider, AskOptions& options);
+  ErrorCode told;
+};
+
+class StaleAnswers : public Resolver, public testing::WithParamInterface<InTheWay> {};
+
+TEST_P(StaleAnswers, stand_in_marked_and_never_become_fresh_by_that) {
+  auto& provider = add_provider("alpha");
+  AskOptions options;
+  GetParam().put(provider, options);
+  options_.cool_down = 1h;
+  remember_stale(ask(street(1)), "as it was");
+  const auto before = *store_->entry(ask(street(1)).slot, Deadline::never());
+  if (GetParam().told == ErrorCode::cooling_down) (void)one(ask(street(1)));
+  for (int i = 0; i < 3; ++i) {
+    const auto told = one(ask(street(1), options), in(700ms));
+    ASSERT_TRUE(told.answer);
+    EXPECT_EQ(told.answer->formatted, "as it was");
+    EXPECT_EQ(told.source, AnswerSource::stale);
+    EXPECT_LE(told.expires_at, system_clock().now_utc());
+    if (i == 0) {
+      EXPECT_EQ(code(told), GetParam().told);
+    }
+    options.serve_stale = false;
+    EXPECT_FALSE(one(ask(street(1), options), in(100ms)).answer);
+    options.serve_stale = true;
+  }
+  EXPECT_FALSE(memory_->find_one(ask(street(1)).slot));
+  const auto after = *store_->entry(ask(street(1)).slot, Deadline::never());
+  EXPECT_EQ(after->fresh_until, before->fresh_until);
+  EXPECT_EQ(after->gen, before->gen);
+  provider.open();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    in_the_way,
+    StaleAnswers,
+    testing::Values(InTheWay{"failing",
+                             [](FakeProvider& provider, AskOptions&) {
+                               provider.respond = [](auto, bool) {
+                                 return FakeProvider::with_status(503);
+                               };
+                             },
+                             ErrorCode::provider_retry},
+                    InTheWay{"account_refused",
+                             [](FakeProvider& provider, AskOptions&) {
+                               provider.respond = [](auto, bool) {
+                                 return FakeProvider::with_status(401);
+                               };
+                             },
+                             ErrorCode::provider_fatal},
+                    InTheWay{"cooling_down",
+                             [](FakeProvider& provider, AskOptions&) {
+                               provider.respond = [](auto, bool) {
+                                 return FakeProvider::with_status(503);
+                               };
+                             },
+                             ErrorCode::cooling_down},
+                    InTheWay{"over_budget",
+                             [](FakeProvider&, AskOptions& options) {
+                               options.cap = std::make_shared<SpendCap>(0, std::nullopt);
+                             },
+                             ErrorCode::quota_exhausted},
+                    InTheWay{"too_slow",
+                             [](FakeProvider& provider, AskOptions&) { provider.hold(); },
+                             ErrorCode::deadline_exceeded}),
+    [](const testing::TestParamInfo<InTheWay>& row) { return std::string(row.param.name); });
+
+TEST_F(Resolver, a_stale_answer_stands_in_while_another_process_holds_the_claim) {
+  auto& provider = add_provider("alpha");
+  remember_stale(ask(street(1)), "as it was");
+  TakeRequest take;
+  take.slot = ask(street(1)).slot;
+  take.intent = make_uuid(system_clock());
+  take.owner = make_uuid(system_clock());
+  take.life = 1h;
+  take.chain = std::make_shared<const std::vector<std::string>>(std::vector<std::string>{"alpha"});
+  ASSERT_TRUE(sqlite_->take(std::span(&take, 1), Deadline::never()));
+  EXPECT_EQ(one(ask(street(1)), in(200ms)).source, AnswerSource::stale);
+  EXPECT_EQ(provider.lookups(), 0U);
+}
+
+TEST_F(Resolver, a_stale_answer_stands_in_while_the_breaker_is_open) {
+  auto& provider = add_provider("alpha");
+  provider.respond = [](auto, bool) { return FakeProvider::with_status(503); };
+  options_.patience = 0ms;
+  remember_stale(ask(street(1)), "as it was");
+  for (std::size_t i = 10; i < 15; ++i) (void)one(ask(street(i)));
+  const auto calls = provider.lookups();
+  EXPECT_EQ(calls, 5U);
+  EXPECT_EQ(one(ask(street(1))).source, AnswerSource::stale);
+  EXPECT_EQ(provider.lookups(), calls);
+}
+
+TEST_F(Resolver, beyond_the_soft_limit_a_stale_answer_is_given_and_the_fresh_one_is_stored) {
+  auto& provider = add_provider("alpha");
+  options_.soft_limit = 0ms;
+  remember_stale(ask(street(1)), "as it was");
+  provider.hold();
+  const auto first = one(ask(street(1)));
+  EXPECT_EQ(first.source, AnswerSource::stale);
+  EXPECT_EQ(code(first), ErrorCode::deadline_exceeded);
+  EXPECT_EQ(one(ask(street(1))).source, AnswerSource::stale) << "who joins is not kept waiting";
+  Answers others(2);
+  AskOptions batch, strict, refresh;
+  batch.cause = Cause::batch;
+  strict.serve_stale = false;
+  refresh.refresh_before = kRefreshAll;
+  start(ask(street(1), batch), others, 0);
+  start(ask(street(1), strict), others, 1);
+  provider.wait_for_calls(1);
+  provider.open();
+  for (const auto& other : others.wait()) EXPECT_NE(other.source, AnswerSource::stale);
+  EXPECT_EQ(one(ask(street(1))).source, AnswerSource::l1);
+  EXPECT_EQ(provider.lookups(), 1U);
+  remember_stale(ask(street(2)), "as it was");
+  EXPECT_EQ(one(ask(street(2), refresh)).source, AnswerSource::paid) << "who insists waits";
+}
+
+TEST_F(Resolver, inside_the_soft_limit_and_without_a_stale_answer_callers_wait) {
+  auto& provider = add_provider("alpha");
+  options_.soft_limit = 1h;
+  remember_stale(ask(street(1)), "as it was");
+  EXPECT_EQ(one(ask(street(1))).source, AnswerSource::paid);
+  restart();
+  options_.soft_limit = 0ms;
+  EXPECT_EQ(one(ask(street(2))).source, AnswerSource::paid);
+  EXPECT_EQ(provider.lookups(), 2U);
+}
+
 TEST_F(Resolver, sixty_four_callers_cannot_overshoot_a_cap_together) {
   auto& provider = add_provider("alpha");
   provider.traits_.concurrency = 64;
