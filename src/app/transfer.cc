@@ -6,6 +6,7 @@
 
 #include <boost/json.hpp>
 
+#include "app/terms_of_providers.h"
 #include "core/json_text.h"
 #include "core/normalize.h"
 #include "core/query.h"
@@ -181,43 +182,6 @@ class LineReader {
 
   const KeyRing& ring_;
   Normalizer normalizer_;
-};
-
-/// What this configuration lets be kept of an answer, and for how long.
-class TermsOfProviders {
- public:
-  static Result<TermsOfProviders> of(const Config& config) {
-    auto specs = load_specs(config.specs);
-    if (!specs) return fail(specs.error());
-    TermsOfProviders all;
-    for (const auto& [name, spec] : *specs) all.terms_[name] = spec.terms;
-    for (const auto& [name, provider] : config.providers)
-      if (const auto terms = provider.terms()) all.terms_[name] = *terms;
-    return all;
-  }
-
-  /// nullptr: nobody has said what the provider allows.
-  [[nodiscard]] const Terms* find(const std::string& provider) const {
-    const auto found = terms_.find(provider);
-    return found == terms_.end() ? nullptr : &found->second;
-  }
-
-  /// Strips and shortens. False: it may not be kept at all.
-  static bool apply(const Terms& terms, EntryRow& entry) {
-    if (terms.keep == Terms::Keep::nothing) return false;
-    auto kept = keep_allowed(*entry.answer, terms);
-    if (kept.kind == AnswerKind::match && !kept.at) return false;
-    entry.answer = std::make_shared<const Answer>(std::move(kept));
-    if (terms.keep == Terms::Keep::limited) {
-      const UtcMs end = entry.answered_at + milliseconds{terms.keep_for}.count();
-      for (auto* instant : {&entry.fresh_until, &entry.stale_until, &entry.erase_after})
-        *instant = std::min(*instant, end);
-    }
-    return true;
-  }
-
- private:
-  std::map<std::string, Terms, std::less<>> terms_;
 };
 
 Result<void> file_page(std::vector<EntryRow>& page,
