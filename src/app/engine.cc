@@ -211,7 +211,8 @@ class LiveEngine final : public Engine {
                                options,
                                chains_.orders,
                                &ring_,
-                               shared_.get()});
+                               shared_.get(),
+                               heard_.get()});
     listener_ = std::make_unique<Listener>(ListenerParts{*store_,
                                                          *heard_,
                                                          *memory_,

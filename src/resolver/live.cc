@@ -914,7 +914,11 @@ class LiveResolver final : public Resolver {
     }
     auto boarded = flights_.board(ask.slot, caller, asked, [&] {
       Subject subject = subject_of(ask, std::move(ask.query));
-      return std::make_shared<Flight>(rules_, std::move(subject), found, asked);
+      // Callers who join later must not be given, for want of better, what is over by now.
+      const bool is_over =
+          found && parts_.heard != nullptr && parts_.heard->is_over(ask.slot, found->gen, asked);
+      return std::make_shared<Flight>(
+          rules_, std::move(subject), is_over ? std::nullopt : found, asked);
     });
     if (boarded.answer)
       caller.group->answer(caller.index, std::move(*boarded.answer));

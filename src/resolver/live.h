@@ -17,6 +17,7 @@
 #include "resolver/request.h"
 #include "resolver/resolver.h"
 #include "store/store.h"
+#include "tiers/heard.h"
 #include "tiers/memory_tier.h"
 
 namespace geonce {
@@ -66,7 +67,8 @@ struct ResolverParts {
   ResolverOptions options;
   ChainOrders orders = {};
   const KeyRing* ring = &KeyRing::plain();  // what keys are made with
-  Tier* shared = nullptr;  // that processes share, between memory and store; null: none
+  Tier* shared = nullptr;        // that processes share, between memory and store; null: none
+  const Heard* heard = nullptr;  // what others have ended; null: nobody does
 };
 
 /// What the request machine is told of all this.

@@ -51,6 +51,10 @@ class Heard {
   [[nodiscard]] bool trusts_shared() const {
     return trusts_shared_.load(std::memory_order_acquire);
   }
+  /// Everything that ended until then is noted.
+  [[nodiscard]] Mono heard_until() const {
+    return good_until_.load(std::memory_order_acquire) - options_.max_age_cut_off;
+  }
   /// How long an answer may stay in memory that was read at `as_of`.
   [[nodiscard]] Mono good_in_memory_until(Mono as_of) const { return as_of + options_.max_age; }
 
