@@ -92,4 +92,12 @@ Result<bool> take_over_former_answers(Store& store,
   return true;
 }
 
+std::vector<Key> former_keys(const KeyRing& ring, const Missing& missing) {
+  Normalizer built_in(ring);
+  const auto canonical = built_in.normalize(missing.query);
+  if (!canonical) return {};
+  const std::string image = pre_image(*canonical);
+  return ring.former(missing.query, missing.pre_image.empty() ? image : missing.pre_image, image);
+}
+
 }  // namespace geonce

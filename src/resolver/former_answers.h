@@ -51,4 +51,7 @@ Result<bool> take_over_former_answers(Store& store,
                                       std::span<const Missing> missing,
                                       Deadline deadline);
 
+/// The keys under which what is known of an address may stand besides its present one.
+std::vector<Key> former_keys(const KeyRing& ring, const Missing& missing);
+
 }  // namespace geonce

@@ -40,6 +40,25 @@ Result<std::size_t> invalidate(PostgresWorkers& workers,
   return count_true(*slice, slots.size());
 }
 
+Result<Forgotten> forget(PostgresWorkers& workers,
+                         const ForgetRequest& request,
+                         Deadline deadline) {
+  PgLists former{bytea};
+  for (const Key& key : request.former) former.row(bytes_of(key));
+  auto params = former.params();
+  params.insert(params.begin(),
+                {PgParam::integer(request.slot.pool), PgParam::bytes(bytes_of(request.slot.key))});
+  // Not again after a doubt: the second run would count what the first has left.
+  const auto rows =
+      workers.query("SELECT entries, negatives, claims, chunks FROM geonce.forget($1, $2, $3)",
+                    params,
+                    deadline,
+                    PgRepeat::never);
+  if (!rows) return fail(rows.error());
+  return Forgotten{
+      rows->integer(0, 0), rows->integer(0, 1), rows->integer(0, 2), rows->integer(0, 3)};
+}
+
 Result<std::vector<Rekeyed>> rekey(PostgresWorkers& workers,
                                    std::span<const Rekey> rekeys,
                                    Deadline deadline) {

@@ -17,6 +17,7 @@ Result<std::vector<std::optional<Found>>> find(PostgresWorkers& workers,
 Result<std::size_t> invalidate(PostgresWorkers& workers,
                                std::span<const Slot> slots,
                                Deadline deadline);
+Result<Forgotten> forget(PostgresWorkers& workers, const ForgetRequest& request, Deadline deadline);
 Result<std::vector<Rekeyed>> rekey(PostgresWorkers& workers,
                                    std::span<const Rekey> rekeys,
                                    Deadline deadline);

@@ -55,6 +55,9 @@ class PostgresStore final : public Store {
     if (slots.empty()) return std::size_t{0};
     return geonce::invalidate(workers_, slots, deadline);
   }
+  Result<Forgotten> forget(const ForgetRequest& request, Deadline deadline) override {
+    return geonce::forget(workers_, request, deadline);
+  }
   Result<std::vector<Rekeyed>> rekey(std::span<const Rekey> rekeys, Deadline deadline) override {
     if (rekeys.empty()) return std::vector<Rekeyed>{};
     return geonce::rekey(workers_, rekeys, deadline);

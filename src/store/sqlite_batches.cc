@@ -105,6 +105,21 @@ bool save_chunks(SqliteWork& work, const BatchId& id, std::span<const BatchChunk
   return true;
 }
 
+std::int64_t forget_in_batches(SqliteWork& work, std::span<const Key> keys) {
+  std::int64_t erased = 0;
+  work.db.prepare("DELETE FROM forgotten WHERE at < ?")
+      .bind(work.now - kTombstoneLife.count())
+      .run();
+  for (const Key& key : keys) {
+    work.db.prepare("INSERT OR REPLACE INTO forgotten VALUES (?, ?)")
+        .bind(blob(key), work.now)
+        .run();
+    work.db.prepare("DELETE FROM chunk WHERE instr(bytes, ?) > 0").bind(blob(key)).run();
+    erased += work.db.changes();
+  }
+  return erased;
+}
+
 bool close_batch(SqliteWork& work, const BatchHead& head) {
   const auto batch = batch_number(work, head.id);
   if (!batch) return false;

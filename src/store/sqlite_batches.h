@@ -22,6 +22,10 @@ bool save_chunks(SqliteWork& work, const BatchId& id, std::span<const BatchChunk
 bool close_batch(SqliteWork& work, const BatchHead& head);
 std::vector<BatchHead> batches(SqliteWork& work, std::size_t limit);
 
+/// Erases chunks that have one of these keys in them, and sees to it that batches which are under
+/// way file no more of them. Returns how many.
+std::int64_t forget_in_batches(SqliteWork& work, std::span<const Key> keys);
+
 /// Erases chunks past their life, and heads that have had no chunk and no change for long.
 void sweep_batches(SqliteWork& work, std::size_t limit, SweepReport& report);
 

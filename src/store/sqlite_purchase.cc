@@ -794,6 +794,26 @@ bool invalidate(SqliteWork& work, const Slot& slot) {
   return entry && entry->found;
 }
 
+Forgotten forget(SqliteWork& work, const Slot& slot) {
+  Forgotten forgotten;
+  {
+    auto row = work.db.prepare("SELECT count(*) FROM no_match WHERE pool = ? AND key = ?");
+    if (row.bind(slot.pool, blob(slot.key)).step()) forgotten.negatives = row.integer(0);
+  }
+  forgotten.entries = invalidate(work, slot) ? 1 : 0;
+  const auto claim = read_claim(work, slot);
+  if (!claim) return forgotten;
+  // A call on its way needs its claim to end, but not what it asks.
+  if (claim->phase != Phase::in_flight)
+    delete_claim(work, slot);
+  else
+    work.db.prepare("UPDATE claim SET query_json = '', pre_image = x'' WHERE pool = ? AND key = ?")
+        .bind(slot.pool, blob(slot.key))
+        .run();
+  forgotten.claims = claim->phase == Phase::in_flight && claim->query_json.empty() ? 0 : 1;
+  return forgotten;
+}
+
 Rekeyed rekey(SqliteWork& work, const Rekey& rekey) {
   if (rekey.from == rekey.to) return Rekeyed::stayed;
   const auto entry = read_entry(work, rekey.from);

@@ -18,6 +18,8 @@ Released release(SqliteWork& work, const ReleaseRequest& request);
 
 /// Whether there was an entry that could be served.
 bool invalidate(SqliteWork& work, const Slot& slot);
+/// All but what batches hold.
+Forgotten forget(SqliteWork& work, const Slot& slot);
 Rekeyed rekey(SqliteWork& work, const Rekey& rekey);
 void pin(SqliteWork& work,
          const Slot& slot,

@@ -92,6 +92,17 @@ class SqliteStore final : public Store {
     if (!had) return fail(had.error());
     return static_cast<std::size_t>(std::count(had->begin(), had->end(), 1));
   }
+  Result<Forgotten> forget(const ForgetRequest& request, Deadline deadline) override {
+    Forgotten forgotten;
+    std::vector<Key> keys = request.former;
+    keys.push_back(request.slot.key);
+    auto done = writer_.run(request.slot, keys.size(), deadline, [&](SqliteWork& work) {
+      forgotten = geonce::forget(work, request.slot);
+      forgotten.chunks = forget_in_batches(work, keys);
+    });
+    if (!done) return fail(done.error());
+    return forgotten;
+  }
   Result<std::vector<Rekeyed>> rekey(std::span<const Rekey> rekeys, Deadline deadline) override {
     std::vector<Rekeyed> moved(rekeys.size());
     if (rekeys.empty()) return moved;

@@ -248,6 +248,18 @@ struct EndedSince {
   bool has_untold = false;  // there are some that shared tiers have not been told of
 };
 
+/// An address that is to be forgotten, and the keys it may have had before.
+struct ForgetRequest {
+  Slot slot;
+  std::vector<Key> former;
+};
+
+/// What was erased: its answer, no-matches of single providers, what a claim said of it, parts of
+/// batches (with the answers of other addresses in them, which the entries have as well).
+struct Forgotten {
+  std::int64_t entries = 0, negatives = 0, claims = 0, chunks = 0;
+};
+
 // --- ledger --------------------------------------------------------------------------------------
 
 enum class LedgerEvent : std::uint8_t {
@@ -405,6 +417,10 @@ class Store {
   /// Opens a new window: answers of calls begun before cannot fill it. Returns how many had an
   /// entry.
   virtual Result<std::size_t> invalidate(std::span<const Slot>, Deadline) = 0;
+  /// Erases what is known of an address. Leaves the number of its window and the ledger's rows,
+  /// which have no address in them; a call or a batch that is under way cannot bring it back. Reads
+  /// every part of every batch.
+  virtual Result<Forgotten> forget(const ForgetRequest&, Deadline) = 0;
   /// Files the answer under `from` under `to`, in the order given. Where `to` has an entry, the one
   /// that `outlasts` is left, what a person pinned or else the later one, and the other is erased.
   /// Claims and single no-matches stay where they are: they are of whatever was asked last.

@@ -58,6 +58,9 @@ class FaultyStore : public Store {
   Result<std::size_t> invalidate(std::span<const Slot> slots, Deadline d) override {
     return store_.invalidate(slots, d);
   }
+  Result<Forgotten> forget(const ForgetRequest& request, Deadline d) override {
+    return store_.forget(request, d);
+  }
   Result<void> pin(const Slot& slot,
                    const Answer& answer,
                    std::string_view query_json,

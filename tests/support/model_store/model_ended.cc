@@ -28,6 +28,36 @@ void ModelWorld::note_erased(const Slot& slot, const Entry& entry, UtcMs now) {
   untold_.insert(number);
 }
 
+Forgotten ModelWorld::forget(const ForgetRequest& request, UtcMs now) {
+  Forgotten forgotten;
+  const auto negatives = no_matches_.find(request.slot);
+  if (negatives != no_matches_.end())
+    forgotten.negatives = static_cast<std::int64_t>(negatives->second.size());
+  forgotten.entries = invalidate(request.slot, now) ? 1 : 0;
+  if (Claim* claim = look_up(claims_, request.slot)) {
+    const bool is_in_flight = claim->phase == Phase::in_flight;
+    forgotten.claims = is_in_flight && claim->query_json.empty() ? 0 : 1;
+    if (!is_in_flight) {
+      claims_.erase(request.slot);
+    } else {
+      claim->query_json.clear();
+      claim->pre_image.clear();
+    }
+  }
+  std::vector<Key> keys = request.former;
+  keys.push_back(request.slot.key);
+  for (const Key& key : keys) {
+    const std::string bytes(key.bytes.begin(), key.bytes.end());
+    forgotten_[bytes] = now;
+    for (auto& [number, batch] : batches_)
+      forgotten.chunks +=
+          static_cast<std::int64_t>(std::erase_if(batch.chunks, [&](const auto& chunk) {
+            return chunk.second.bytes.find(bytes) != std::string::npos;
+          }));
+  }
+  return forgotten;
+}
+
 EndedSince ModelWorld::ended_since(std::string_view cursor, std::size_t limit) const {
   EndedSince since;
   since.cursor = std::to_string(ended_.size());

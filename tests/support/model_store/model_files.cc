@@ -123,6 +123,12 @@ bool ModelWorld::save_chunks(const BatchId& id, std::span<const BatchChunk> chun
   for (auto& [order, batch] : batches_) {
     if (batch.head.id != id) continue;
     for (const BatchChunk& chunk : chunks) {
+      const bool is_forgotten =
+          std::any_of(forgotten_.begin(), forgotten_.end(), [&](const auto& one) {
+            return one.second >= batch.head.created_at &&
+                   chunk.bytes.find(one.first) != std::string::npos;
+          });
+      if (chunk.erase.count() > 0 && is_forgotten) continue;
       if (chunk.erase.count() > 0)
         batch.chunks[chunk.number] = {after(now, chunk.erase), chunk.bytes};
       else

@@ -70,6 +70,9 @@ class ModelStore final : public Store {
     if (!done) return fail(std::move(done.error()));
     return had;
   }
+  Result<Forgotten> forget(const ForgetRequest& request, Deadline deadline) override {
+    return with(deadline, [&](auto& world, UtcMs now) { return world.forget(request, now); });
+  }
   Result<std::vector<Rekeyed>> rekey(std::span<const Rekey> rekeys, Deadline deadline) override {
     return with(deadline, [&](auto& world, UtcMs now) {
       std::vector<Rekeyed> moved;

@@ -38,6 +38,7 @@ class ModelWorld {
 
   // model_upkeep.cc
   bool invalidate(const Slot& slot, UtcMs now);
+  Forgotten forget(const ForgetRequest& request, UtcMs now);
   Rekeyed rekey(const Rekey& rekey, UtcMs now);
   void pin(const Slot& slot,
            const Answer& answer,
@@ -180,7 +181,8 @@ class ModelWorld {
   std::vector<LedgerRow> ledger_;  // in the order of writing
   std::unordered_map<IntentId, Fate, UuidHash> fates_;
 
-  std::vector<EndedWindow> ended_;  // the n-th has the number n
+  std::map<std::string, UtcMs> forgotten_;  // the bytes of a key
+  std::vector<EndedWindow> ended_;          // the n-th has the number n
   std::set<std::int64_t> untold_;
 
   std::map<std::int64_t, Source> sources_;
