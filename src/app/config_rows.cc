@@ -90,7 +90,7 @@ const std::vector<ConfigRow>& config_rows() {
       {.path = "memory.look_every",
        .at = GEONCE_AT(memory.look_every),
        .doc = "How often a process looks into the store for what others have dropped or corrected: "
-              "it may give out the old answer for so long where no message reaches it.",
+              "for so long it may still give out the old answer.",
        .least = 10,
        .most = 60'000},
       {.path = "memory.max_age",
