@@ -220,6 +220,9 @@ class LiveEngine final : public Engine {
                                                          shared_.get(),
                                                          system_clock(),
                                                          config.memory.look_every});
+    auto ear = open_shared_ear(config, [this] { listener_->hint(); });
+    if (!ear) return fail(ear.error());
+    ear_ = std::move(*ear);
     return {};
   }
 
@@ -264,6 +267,7 @@ class LiveEngine final : public Engine {
   Chains chains_;
   std::unique_ptr<Resolver> resolver_;
   std::unique_ptr<Listener> listener_;
+  std::unique_ptr<RedisListener> ear_;  // null: no Redis
   std::string takeover_note_;
 };
 

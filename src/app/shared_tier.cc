@@ -36,9 +36,9 @@ Result<std::optional<std::string>> password_of(const RedisConfig& config) {
   return std::optional<std::string>(std::move(line));
 }
 
-Result<std::unique_ptr<Redis>> connect(const RedisConfig& config,
-                                       std::chrono::milliseconds patience,
-                                       std::function<void(const std::string&)> notice) {
+Result<RedisOptions> options_of(const RedisConfig& config,
+                                std::chrono::milliseconds patience,
+                                std::function<void(const std::string&)> notice) {
   auto target = parse_redis_url(config.url);
   if (!target) return fail(target.error());
   auto password = password_of(config);
@@ -49,7 +49,15 @@ Result<std::unique_ptr<Redis>> connect(const RedisConfig& config,
   options.tls = {config.ca_file.string(), config.cert_file.string(), config.key_file.string()};
   options.patience = std::max(patience, config.timeout);
   options.notice = std::move(notice);
-  return open_redis(std::move(options), system_clock());
+  return options;
+}
+
+Result<std::unique_ptr<Redis>> connect(const RedisConfig& config,
+                                       std::chrono::milliseconds patience,
+                                       std::function<void(const std::string&)> notice) {
+  auto options = options_of(config, patience, std::move(notice));
+  if (!options) return fail(options.error());
+  return open_redis(std::move(*options), system_clock());
 }
 
 }  // namespace
@@ -76,6 +84,15 @@ Result<void> tell_shared_tier(const Config& config, Store& store) {
   const auto told = hand_over(store, **shared, Deadline::in(kTellPatience, system_clock()));
   if (!told) return fail(told.error());
   return {};
+}
+
+Result<std::unique_ptr<RedisListener>> open_shared_ear(const Config& config,
+                                                       std::function<void()> called) {
+  if (config.redis.url.empty()) return std::unique_ptr<RedisListener>();
+  auto options = options_of(config.redis, {}, [](const std::string& /*the tier tells*/) {});
+  if (!options) return fail(options.error());
+  return open_redis_listener(
+      std::move(*options), redis_channel(config.redis.prefix), std::move(called), system_clock());
 }
 
 Result<std::string> examine_shared_tier(const Config& config, Deadline deadline) {

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "app/config.h"
 #include "core/result.h"
+#include "io/redis_listener.h"
 #include "store/store.h"
 #include "tiers/heard.h"
 #include "tiers/tier.h"
@@ -20,6 +22,11 @@ namespace geonce {
 Result<std::unique_ptr<Tier>> open_shared_tier(const Config& config,
                                                std::chrono::milliseconds patience = {},
                                                const Heard* heard = nullptr);
+
+/// Calls back when other processes call out that windows have ended; null: the config names none.
+/// A hint, which may come late, never, or for nothing.
+Result<std::unique_ptr<RedisListener>> open_shared_ear(const Config& config,
+                                                       std::function<void()> called);
 
 /// Tells that cache of the windows it has not been told of, by whomever they were ended; without a
 /// cache, nothing. For commands that have just ended one: what fails here the next process does.

@@ -105,9 +105,20 @@ class Client final : public Redis {
     return carry_out(keys, work, deadline);
   }
 
+  Result<void> call(std::string_view channel, Deadline deadline) override {
+    std::string bytes;
+    append_redis_command(bytes, {"PUBLISH", channel, ""});
+    const auto reply = ask_anybody(bytes, deadline);
+    if (!reply) return fail(reply.error());
+    if (reply->look().is_error()) return fail(error_of(std::string(reply->look().text())));
+    return {};
+  }
+
   Result<std::string> describe(Deadline deadline) override;
 
  private:
+  Result<HeldRedisReply> ask_anybody(std::string_view command, Deadline deadline);
+
   struct Chunk {
     RedisNode* node = nullptr;
     std::vector<Item> items;
@@ -452,9 +463,8 @@ class Client final : public Redis {
   std::jthread keeper_;  // last, because it uses all of the above
 };
 
-Result<std::string> Client::describe(Deadline deadline) {
-  std::string info;
-  append_redis_command(info, {"INFO", "server"});
+/// One command that is not about keys. Waits for a first connection.
+Result<HeldRedisReply> Client::ask_anybody(std::string_view command, Deadline deadline) {
   Error why = error_of("redis: not connected yet");
   while (!deadline.has_passed(*manner_.clock)) {
     const auto topology = this->topology();
@@ -467,27 +477,36 @@ Result<std::string> Client::describe(Deadline deadline) {
       wake_.wait_until(lock, real_now() + options_.patience);
       continue;
     }
-    const auto reply = (*connection)->ask(info, 1, options_.patience);
+    auto reply = (*connection)->ask(command, 1, options_.patience);
     if (!reply) {
       (*topology)->nodes.front()->failed(reply.error());
       return fail(reply.error());
     }
-    auto text = reply->front().look().text();
-    constexpr std::string_view kVersion = "redis_version:";
-    const auto at = text.find(kVersion);
-    std::string version = "of an unknown version";
-    if (at != std::string_view::npos) {
-      text.remove_prefix(at + kVersion.size());
-      version = text.substr(0, text.find('\r'));
-    }
     (*topology)->nodes.front()->give_back(std::move(*connection));
-    return fmt::format("{} ({}, {} {})",
-                       to_text(options_.target),
-                       version,
-                       (*topology)->nodes.size(),
-                       (*topology)->nodes.size() == 1 ? "master" : "masters");
+    return std::move(reply->front());
   }
   return fail(std::move(why));
+}
+
+Result<std::string> Client::describe(Deadline deadline) {
+  std::string info;
+  append_redis_command(info, {"INFO", "server"});
+  const auto reply = ask_anybody(info, deadline);
+  if (!reply) return fail(reply.error());
+  auto text = reply->look().text();
+  constexpr std::string_view kVersion = "redis_version:";
+  const auto at = text.find(kVersion);
+  std::string version = "of an unknown version";
+  if (at != std::string_view::npos) {
+    text.remove_prefix(at + kVersion.size());
+    version = text.substr(0, text.find('\r'));
+  }
+  const auto masters = topology_now()->nodes.size();
+  return fmt::format("{} ({}, {} {})",
+                     to_text(options_.target),
+                     version,
+                     masters,
+                     masters == 1 ? "master" : "masters");
 }
 
 }  // namespace

@@ -59,6 +59,9 @@ class Redis {
                            Deadline,
                            const Arguments& arguments,
                            const Done& done) = 0;
+  /// Wakes those who listen to the channel (RedisListener), as far as they are listening.
+  /// errors    io_failed
+  virtual Result<void> call(std::string_view channel, Deadline) = 0;
   /// What a person wants to know: who is connected, since which version. Waits for a first
   /// connection.
   /// errors    io_failed

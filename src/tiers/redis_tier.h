@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/clock.h"
 #include "io/redis.h"
@@ -19,6 +20,9 @@ struct RedisTierOptions {
   /// What Redis may not have been told yet; outlives the tier. Null: nothing.
   const Heard* heard = nullptr;
 };
+
+/// The channel on which it is called out that windows have ended, after Redis was told which.
+std::string redis_channel(std::string_view prefix);
 
 /// The tier that processes share. It may vanish or be wrong at any moment: a value of another
 /// codec, a cut one or somebody else's is a miss and is taken away. The end of a window is

@@ -96,5 +96,28 @@ INSTANTIATE_TEST_SUITE_P(kinds,
                                          Kind{"postgres_redis", true, true}),
                          [](const auto& kind) { return kind.param.name; });
 
+TEST(Message, who_is_called_looks_at_once_and_again_when_he_may_have_missed_a_call) {
+  RedisServer redis;
+  const World world(false);
+  MachineOptions options;
+  options.redis = "redis://127.0.0.1:" + std::to_string(redis.port());
+  options.look_every = 24h;
+  Machine machine(world, options);
+  while (machine.calls() == 0) std::this_thread::yield();  // it listens
+
+  const auto command = world.open();
+  const Ask asked = question(1);
+  ASSERT_TRUE(machine.ask(asked).answer);
+  ASSERT_TRUE(command->invalidate({&asked.slot, 1}, Deadline::never()));
+  const Mono returned = system_clock().now();
+  ASSERT_TRUE(hand_over(*command, *machine.shared(), Deadline::never()));
+  while (!machine.has_heard(returned)) std::this_thread::yield();
+
+  redis.kill();
+  const int calls = machine.calls();
+  redis.start();
+  while (machine.calls() == calls) std::this_thread::yield();
+}
+
 }  // namespace
 }  // namespace geonce::coherence

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <random>
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "core/guarded.h"
+#include "io/redis_listener.h"
 #include "resolver/listener.h"
 #include "resolver/live.h"
 #include "support/fake_provider.h"
@@ -172,12 +174,25 @@ class Machine {
     resolver_ = open_resolver(std::move(parts));
     listener_ = std::make_unique<Listener>(ListenerParts{
         store_, heard_, *memory_, *resolver_, shared_.get(), clock_, options.look_every});
+    if (!options.redis.empty()) {
+      RedisOptions redis;
+      redis.target = *parse_redis_url(options.redis);
+      ear_ = *open_redis_listener(
+          std::move(redis),
+          redis_channel("geonce:"),
+          [this] {
+            ++calls_;
+            listener_->hint();
+          },
+          clock_);
+    }
   }
 
   Resolved ask(const Ask& question) {
     return resolver_->resolve({question}, Deadline::in(60s, clock_)).front();
   }
   [[nodiscard]] bool has_heard(Mono until) const { return heard_.heard_until() > until; }
+  [[nodiscard]] int calls() const { return calls_; }
   Store& store() { return *durable_; }
   Tier* shared() { return redis_.get(); }
 
@@ -194,6 +209,8 @@ class Machine {
   MemorySpool spool_;
   std::unique_ptr<Resolver> resolver_;
   std::unique_ptr<Listener> listener_;
+  std::atomic<int> calls_{0};
+  std::unique_ptr<RedisListener> ear_;
 };
 
 inline Ask question(std::size_t n) {
