@@ -39,6 +39,7 @@ int import_from(const Globals& globals, const std::string& file) {
                                    second->get(),
                                    Deadline::never());
   if (!done) return report(done.error());
+  if (done->stored > 0) tell_redis(globals, **store);
   fmt::print(
       "{} answers: {} stored, {} not younger than what is here, {} whose lives are over, {} that "
       "the terms do not allow to keep, {} that cannot be read\n",
