@@ -34,18 +34,6 @@ Result<std::string> first_line(const std::filesystem::path& path, std::string_vi
   return line;
 }
 
-Result<PostgresOptions> postgres_options_of(const Config& config) {
-  PostgresOptions options;
-  options.uri = config.store.string();
-  options.connections = static_cast<std::size_t>(config.postgres.connections);
-  if (!config.postgres.password_file.empty()) {
-    auto password = first_line(config.postgres.password_file, "postgres.password_file");
-    if (!password) return fail(password.error());
-    options.password = std::move(*password);
-  }
-  return options;
-}
-
 Result<std::string> secret_of(const std::string& name, const ProviderConfig& config) {
   if (!config.secret_env.empty()) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here sets a variable
@@ -299,6 +287,18 @@ Result<std::unique_ptr<Store>> open_store(const Config& config, bool create) {
                         << 20U;  // the system caches the file; this is per connection
   options.create = create;
   return open_sqlite_store(options);
+}
+
+Result<PostgresOptions> postgres_options_of(const Config& config) {
+  PostgresOptions options;
+  options.uri = config.store.string();
+  options.connections = static_cast<std::size_t>(config.postgres.connections);
+  if (!config.postgres.password_file.empty()) {
+    auto password = first_line(config.postgres.password_file, "postgres.password_file");
+    if (!password) return fail(password.error());
+    options.password = std::move(*password);
+  }
+  return options;
 }
 
 Result<std::vector<std::string>> migrate_store(const Config& config) {

@@ -41,6 +41,10 @@ class Engine {
 /// missing, …
 Result<std::unique_ptr<Engine>> open_engine(const Config& config);
 
+/// How to come to the store that is a Postgres database.
+/// errors    invalid_config  `postgres.password_file` cannot be read
+Result<PostgresOptions> postgres_options_of(const Config& config);
+
 /// What keys are made with.
 /// errors    invalid_config  `key.secret_file` cannot be read, or is none
 Result<KeyRing> key_ring_of(const Config& config);

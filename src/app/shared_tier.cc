@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include <fmt/format.h>
+
 #include "io/redis.h"
 #include "resolver/listener.h"
 #include "tiers/redis_tier.h"
@@ -12,6 +14,7 @@ namespace geonce {
 namespace {
 
 constexpr std::chrono::milliseconds kPersonsPatience{2'000};
+constexpr std::chrono::milliseconds kMostApart{1'000};
 constexpr std::chrono::milliseconds kTellPatience{10'000};
 
 /// nullopt: the address has it, or there is none.
@@ -101,6 +104,39 @@ Result<std::string> examine_shared_tier(const Config& config, Deadline deadline)
       connect(config.redis, kPersonsPatience, [](const std::string& /*the result says it*/) {});
   if (!redis) return fail(redis.error());
   return (*redis)->describe(deadline);
+}
+
+Result<std::vector<std::string>> shared_tier_complaints(const Config& config, Deadline deadline) {
+  std::vector<std::string> complaints;
+  if (config.redis.url.empty()) return complaints;
+  auto redis =
+      connect(config.redis, kPersonsPatience, [](const std::string& /*the result says it*/) {});
+  if (!redis) return fail(redis.error());
+  const auto states = (*redis)->examine(deadline);
+  if (!states) return fail(states.error());
+  for (const RedisNodeState& state : *states) {
+    const auto say = [&](const std::string& what) {
+      complaints.push_back(fmt::format("redis {}: {}", state.where, what));
+    };
+    if (!state.why_not.empty()) {
+      say(fmt::format("cannot be asked ({}); its keys are read from the store", state.why_not));
+      continue;
+    }
+    if (state.max_memory == 0)
+      say("has no maxmemory, so it grows until the machine has no more: set one, and "
+          "maxmemory-policy "
+          "allkeys-lfu");
+    else if (state.policy != "allkeys-lfu" && state.policy != "allkeys-lru")
+      say(
+          fmt::format("its maxmemory-policy is {}: with allkeys-lfu (or allkeys-lru) what is asked "
+                      "rarely goes first",
+                      state.policy));
+    if (std::abs(state.ahead_ms) > kMostApart.count())
+      say(fmt::format("its clock is {} ms {} this machine's; let both keep time (NTP)",
+                      std::abs(state.ahead_ms),
+                      state.ahead_ms > 0 ? "ahead of" : "behind"));
+  }
+  return complaints;
 }
 
 }  // namespace geonce

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "app/config.h"
 #include "core/result.h"
@@ -36,5 +37,9 @@ Result<void> tell_shared_tier(const Config& config, Store& store);
 /// What a person wants to know of it; empty: the config names none.
 /// errors    invalid_config, io_failed
 Result<std::string> examine_shared_tier(const Config& config, Deadline deadline);
+
+/// What is amiss with the servers of it, a line each with what to do; empty: nothing, or none is
+/// named. errors    invalid_config, io_failed
+Result<std::vector<std::string>> shared_tier_complaints(const Config& config, Deadline deadline);
 
 }  // namespace geonce

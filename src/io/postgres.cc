@@ -317,6 +317,7 @@ PgConnection::PgConnection(pg_conn* handle) : handle_(handle) {}
 PgConnection::~PgConnection() { PQfinish(handle_); }
 
 int PgConnection::server_version() const { return PQserverVersion(handle_); }
+int PgConnection::backend_pid() const { return PQbackendPID(handle_); }
 std::string PgConnection::reported(const char* name) const {
   const char* value = PQparameterStatus(handle_, name);
   return value == nullptr ? std::string() : std::string(value);

@@ -191,6 +191,8 @@ class PgConnection {
   [[nodiscard]] const std::string& where() const { return where_; }
   /// 150018 for 15.18.
   [[nodiscard]] int server_version() const;
+  /// Of the process that serves this connection, as whoever we are connected to says.
+  [[nodiscard]] int backend_pid() const;
   /// The value of a parameter that the server reports, as `server_encoding`; empty: none.
   [[nodiscard]] std::string reported(const char* name) const;
 

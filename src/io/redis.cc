@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -115,6 +116,7 @@ class Client final : public Redis {
   }
 
   Result<std::string> describe(Deadline deadline) override;
+  Result<std::vector<RedisNodeState>> examine(Deadline deadline) override;
 
  private:
   Result<HeldRedisReply> ask_anybody(std::string_view command, Deadline deadline);
@@ -507,6 +509,65 @@ Result<std::string> Client::describe(Deadline deadline) {
                      version,
                      masters,
                      masters == 1 ? "master" : "masters");
+}
+
+/// What stands behind `name:` in the text of INFO.
+std::string_view info_line(std::string_view info, std::string_view name) {
+  for (auto at = info.find(name); at != std::string_view::npos; at = info.find(name, at + 1))
+    if (at == 0 || info[at - 1] == '\n') {
+      info.remove_prefix(at + name.size());
+      return info.substr(0, info.find('\r'));
+    }
+  return {};
+}
+
+Result<std::vector<RedisNodeState>> Client::examine(Deadline deadline) {
+  if (auto first = describe(deadline); !first) return fail(first.error());
+  const auto topology = this->topology();
+  if (!topology) return fail(topology.error());
+  std::string commands;
+  append_redis_command(commands, {"INFO", "memory"});
+  append_redis_command(commands, {"TIME"});
+  std::vector<RedisNodeState> states;
+  for (const auto& node : (*topology)->nodes) {
+    RedisNodeState& state = states.emplace_back();
+    state.where = to_text(node->endpoint());
+    auto connection = node->borrow();
+    while (!connection && !node->is_down() && !deadline.has_passed(*manner_.clock)) {
+      std::unique_lock lock(mutex_);
+      wake_.wait_until(lock, real_now() + options_.patience);
+      lock.unlock();
+      connection = node->borrow();
+    }
+    if (!connection) {
+      state.why_not = connection.error().message;
+      continue;
+    }
+    const auto asked = std::chrono::system_clock::now();
+    const auto replies = (*connection)->ask(commands, 2, options_.patience);
+    if (!replies) {
+      node->failed(replies.error());
+      state.why_not = replies.error().message;
+      continue;
+    }
+    const auto half = (std::chrono::system_clock::now() - asked) / 2;
+    const auto info = (*replies)[0].look().text();
+    state.policy = info_line(info, "maxmemory_policy:");
+    const auto most = info_line(info, "maxmemory:");
+    (void)std::from_chars(most.data(), most.data() + most.size(), state.max_memory);
+    std::int64_t seconds = 0, micros = 0;
+    const auto read = [](std::string_view text, std::int64_t& value) {
+      (void)std::from_chars(text.data(), text.data() + text.size(), value);
+    };
+    const auto time = (*replies)[1].look();
+    read(time.at(0).text(), seconds);
+    read(time.at(1).text(), micros);
+    const auto own =
+        std::chrono::duration_cast<std::chrono::milliseconds>((asked + half).time_since_epoch());
+    if (seconds > 0) state.ahead_ms = seconds * 1'000 + micros / 1'000 - own.count();
+    node->give_back(std::move(*connection));
+  }
+  return states;
 }
 
 }  // namespace

@@ -32,6 +32,15 @@ struct RedisMoment {
   std::int64_t server_ms = 0;
 };
 
+/// One server as `geonce doctor` sees it.
+struct RedisNodeState {
+  std::string where;
+  std::string why_not;          // it cannot be asked; empty: what follows is known
+  std::string policy;           // of eviction: `allkeys-lfu`
+  std::int64_t max_memory = 0;  // bytes; 0: no limit
+  std::int64_t ahead_ms = 0;    // of this machine's clock
+};
+
 /// A script of one key that returns a number.
 struct RedisScript {
   explicit RedisScript(std::string_view source);
@@ -66,6 +75,9 @@ class Redis {
   /// connection.
   /// errors    io_failed
   virtual Result<std::string> describe(Deadline) = 0;
+  /// Every server that keys are on.
+  /// errors    io_failed  none is known
+  virtual Result<std::vector<RedisNodeState>> examine(Deadline) = 0;
 };
 
 /// Returns at once; connects in the background.

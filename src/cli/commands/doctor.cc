@@ -6,6 +6,7 @@
 #include <sys/statvfs.h>
 
 #include "app/shared_tier.h"
+#include "app/store_health.h"
 #include "cli/session.h"
 
 namespace geonce::cli {
@@ -89,6 +90,14 @@ void look_at_store(const Config& config, bool deep, Findings& findings) {
   }
 }
 
+void look_at_server(const Config& config, Findings& findings) {
+  const auto complaints = store_complaints(config, patience());
+  if (!complaints) return findings.bad(complaints.error());
+  for (const auto& line : *complaints) Findings::warn(line);
+  if (complaints->empty() && config.has_postgres_store())
+    Findings::good("the server of the store is set as it should be");
+}
+
 void look_at_keys(const Config& config, Findings& findings) {
   const auto ring = key_ring_of(config);
   if (!ring)
@@ -158,8 +167,13 @@ void look_at_chain(const Config& config, Findings& findings) {
 
 void look_at_redis(const Config& config, Findings& findings) {
   const auto redis = examine_shared_tier(config, patience());
-  if (redis && !redis->empty()) return Findings::good("redis " + *redis);
-  if (redis) return;
+  if (redis && redis->empty()) return;
+  if (redis) {
+    Findings::good("redis " + *redis);
+    if (const auto complaints = shared_tier_complaints(config, patience()))
+      for (const auto& line : *complaints) Findings::warn(line);
+    return;
+  }
   // A cache that is down stops nothing; a setting that is wrong does.
   if (redis.error().code == ErrorCode::io_failed)
     Findings::warn(redis.error().message);
@@ -177,6 +191,7 @@ int examine(const Globals& globals, bool deep) {
   Findings::good(loaded->file.empty() ? std::string("no configuration file: defaults")
                                       : fmt::format("configuration {}", loaded->file.string()));
   look_at_store(loaded->config, deep, findings);
+  if (findings.exit_code() == 0) look_at_server(loaded->config, findings);
   look_at_redis(loaded->config, findings);
   look_at_keys(loaded->config, findings);
   look_at_second_reader(loaded->config, deep, findings);
