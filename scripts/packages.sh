@@ -2,6 +2,7 @@
 # Installs the Debian packages that geonce needs, by name. Does nothing where all are there already.
 #   scripts/packages.sh build    what it takes to build and run geonce
 #   scripts/packages.sh test     that, and what its tests and checks need
+#   scripts/packages.sh bench    that, and what bench/recipe needs
 set -euo pipefail
 
 build=(
@@ -13,11 +14,13 @@ tests=(
   clang-14 clang-format-14 clang-tidy-14 libgmock-dev libgtest-dev locales pandoc pgbouncer
   postgresql-15 postgresql-15-postgis-3 python3 python3-pytest redis-sentinel redis-server redis-tools zlib1g-dev
 )
+bench=(python3-hiredis python3-pandas python3-psycopg python3-redis)
 
 case "${1:-}" in
   build) wanted=("${build[@]}") ;;
   test) wanted=("${build[@]}" "${tests[@]}") ;;
-  *) echo "usage: $0 build|test" >&2; exit 2 ;;
+  bench) wanted=("${build[@]}" "${tests[@]}" "${bench[@]}") ;;
+  *) echo "usage: $0 build|test|bench" >&2; exit 2 ;;
 esac
 
 missing=()
