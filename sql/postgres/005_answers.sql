@@ -1,10 +1,12 @@
 -- Reading answers, and changing them by hand.
 
--- A row per slot that has an answer. The plan is made once for a connection and always goes by the index.
+-- A row per slot that has an answer. The plan is made once for a connection, maybe while the table is empty, when reading
+-- all of it or all that is not erased yet seems best; so it is left no choice but the primary key.
 CREATE FUNCTION geonce.find(pools bigint[], keys bytea[])
 RETURNS TABLE (n bigint, t bigint, gen bigint, kind smallint, answered_at bigint, fresh_until bigint,
                stale_until bigint, erase_after bigint, pinned boolean, payload bytea)
-LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql STABLE
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
   t_ bigint := geonce.now();
@@ -12,7 +14,7 @@ BEGIN
   RETURN QUERY
     SELECT u.n, t_, e.gen, e.kind, e.answered_at, e.fresh_until, e.stale_until, e.erase_after, e.pinned, e.payload
     FROM unnest(pools, keys) WITH ORDINALITY AS u (pool, key, n)
-    JOIN geonce.entry e ON e.pool = u.pool AND e.key = u.key
+    CROSS JOIN LATERAL (SELECT * FROM geonce.entry x WHERE x.pool = u.pool AND x.key = u.key OFFSET 0) AS e
     WHERE e.kind <> 0 AND e.erase_after > t_;
 END $$;
 

@@ -35,7 +35,8 @@ CREATE FUNCTION geonce.find_places(questions bigint[], digests bytea[])
 RETURNS TABLE (question bigint, candidates bigint, source_id text, lat_deg double precision, lng_deg double precision,
                house_number text, street text, unit text, city text, district text, region text, postcode text,
                country text)
-LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql STABLE
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 BEGIN
   RETURN QUERY

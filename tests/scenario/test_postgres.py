@@ -277,3 +277,23 @@ def test_a_failover_to_the_standby_in_mid_batch_costs_no_answer(tmp_path, provid
     assert len(bill) == count
     assert sum(bill.values()) - count <= sums.unknown
     print(f"{sum(bill.values())} calls for {count} addresses, {sums}")
+
+
+def test_a_plan_made_on_an_empty_database_still_goes_by_the_key_once_it_is_full(tmp_path, provider, server):
+    (machine,) = machines(tmp_path, provider, server.uri(), count=1)
+    assert machine.run("migrate").rc == 0
+    look = "FROM geonce.find(ARRAY[0]::bigint[], ARRAY[sha256('7')]::bytea[]);"
+    counted = server.sql(
+        f"""
+        SELECT count(*) {look}
+        INSERT INTO geonce.entry (pool, key, gen, kind, pinned, no_match_streak, answered_at, fresh_until, stale_until,
+                                  erase_after, provider, payload, query_json, pre_image)
+          SELECT 0, sha256(n::text::bytea), 1, 1, false, 0, t, t + 1000000, t + 1000000, t + 1000000, '', '', '', ''
+          FROM generate_series(1, 5000) n, (SELECT geonce.now() AS t) AS x;
+        BEGIN;
+        SELECT count(*) {look}
+        SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'entry';
+        COMMIT;
+        """
+    )
+    assert counted == ["0", "1", "1"]
