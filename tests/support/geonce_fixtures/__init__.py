@@ -5,6 +5,7 @@ Standard library only; pytest is needed by the tests themselves.
 
 from .addresses import us_addresses, write_csv
 from .fakegeo import BillLine, Fakegeo, point_of
+from .gate import Gate
 from .libpostal import Libpostal
 from .money import (
     Sums,
@@ -23,6 +24,7 @@ __all__ = [
     "BillLine",
     "Fakegeo",
     "Finished",
+    "Gate",
     "Geonce",
     "Libpostal",
     "PgBouncer",
