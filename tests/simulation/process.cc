@@ -39,6 +39,12 @@ Process::Process(World& world, int i, int at, int on)
       memory_(open_memory_tier(kMemoryBytes, clock_)),
       waiting_(world.chain.size()) {}
 
+Process::~Process() {
+  is_alive = false;
+  for (const auto& weak : groups_)
+    if (const auto group = weak.lock()) group->leave(Mono::max());
+}
+
 // --- the way of a question
 // ---------------------------------------------------------------------------------
 
@@ -74,6 +80,7 @@ void Process::ask(AskState& ask) {
         if (is_alive) world_.checker.told(ask, std::move(resolved));
       },
       tally_);
+  groups_.push_back(group);
   auto joined = flights_.join(slot, {group, 0}, clock_.now());
   if (joined.answer) group->answer(0, std::move(*joined.answer));
   if (joined.flight) {

@@ -44,6 +44,9 @@ using SimCallPtr = std::shared_ptr<SimCall>;
 class Process {
  public:
   Process(World& world, int index, int seat, int host);
+  /// Who still waits has nobody left to be answered by; without this they and their flights would
+  /// hold each other.
+  ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
@@ -142,8 +145,9 @@ class Process {
     Slot slot;
     Time begun{0}, landed{Time::max()};
   };
-  std::map<int, Past> past_;  // flights, by their number
-  std::set<Slot> shared_;     // whose flights somebody has joined
+  std::map<int, Past> past_;                  // flights, by their number
+  std::set<Slot> shared_;                     // whose flights somebody has joined
+  std::vector<std::weak_ptr<Group>> groups_;  // that wait, or did
 };
 
 template <class T>
