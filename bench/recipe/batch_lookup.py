@@ -8,8 +8,10 @@ jsonb column for what is missing; from file to file, as geonce. Both do it twice
 Redis. The store gets its answers from the recipe's own table (`geonce adopt`). Meanwhile another client asks Redis for a key every
 millisecond: its longest wait is told. Runs take turns; medians. Needs python3-hiredis, -pandas, -psycopg and -redis.
 
-Wanted at 1,000,000 rows: 5 times as fast from Redis, 7 times from Postgres, at most 200 MiB, waits under 10 ms. Not measured at
-that size yet.
+Wanted at 1,000,000 rows: 5 times as fast from Redis, 7 times from Postgres, at most 200 MiB, waits under 10 ms.
+
+2026-12-01, 2 cores, release builds, `--rows 1000000 --runs 2`, nothing else running: from Redis 203,538 rows/s, 1.51 times the
+recipe, 150 MiB, longest wait 19.0 ms; from Postgres 112,637 rows/s, 1.85 times, 137 MiB, 23.2 ms. Rates and waits fall short.
 """
 import argparse
 import hashlib
