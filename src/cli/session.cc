@@ -53,10 +53,21 @@ Result<std::unique_ptr<SecondReader>> load_second_reader(const Globals& globals)
   return open_second_reader(loaded->config);
 }
 
+void add_address(CLI::App& command,
+                 std::string& address,
+                 std::string& country,
+                 const std::string& what) {
+  command.add_option("ADDRESS", address, what)->required();
+  command.add_option("--country", country, "The address's country: ISO 3166-1 code or name")
+      ->type_name("CC");
+}
+
 Result<Named> named(std::string_view key_or_address,
-                    Country country,
+                    std::string_view country,
                     const KeyRing& ring,
                     const Globals& globals) {
+  const auto hint = country_of("--country", country);
+  if (!hint) return fail(hint.error());
   Named named;
   if (auto key = parse_key(key_or_address)) {
     named.slot.key = *key;
@@ -67,7 +78,7 @@ Result<Named> named(std::string_view key_or_address,
   Normalizer normalizer(ring, second->get());
   QueryView query;
   query.text = key_or_address;
-  query.country = country;
+  query.country = *hint;
   auto keyed = normalizer.key(query);
   if (!keyed) return fail(keyed.error());
   named.slot.key = keyed->key;

@@ -42,10 +42,19 @@ struct Named {
   std::string pre_image;       // as in Ask
 };
 
+/// The argument ADDRESS and the flag --country of a command, for `named`.
+void add_address(CLI::App& command,
+                 std::string& address,
+                 std::string& country,
+                 const std::string& what = "An address or a key (n1_…)");
+
 /// A key's text form, or an address that is normalised to its key. Only for an address the second
 /// reader of the configuration is made.
+///
+/// country   as --country names it
+/// errors    usage  it names none; those of the normaliser and of the second reader
 Result<Named> named(std::string_view key_or_address,
-                    Country country,
+                    std::string_view country,
                     const KeyRing& ring,
                     const Globals& globals);
 

@@ -68,16 +68,10 @@ void print(const boost::json::object& object) {
   std::fputs((text + "}\n").c_str(), stdout);
 }
 
-Result<Named> named_in(const Globals& globals, const Arguments& arguments, const KeyRing& ring) {
-  auto country = country_of("--country", arguments.country);
-  if (!country) return fail(country.error());
-  return named(arguments.what, *country, ring, globals);
-}
-
 int show(const Globals& globals, const Arguments& arguments) {
   const auto ring = load_key_ring(globals);
   if (!ring) return report(ring.error());
-  const auto what = named_in(globals, arguments, *ring);
+  const auto what = named(arguments.what, arguments.country, *ring, globals);
   if (!what) return report(what.error());
   auto store = open_existing_store(globals);
   if (!store) return report(store.error());
@@ -105,7 +99,7 @@ int show(const Globals& globals, const Arguments& arguments) {
 int drop(const Globals& globals, const Arguments& arguments) {
   const auto ring = load_key_ring(globals);
   if (!ring) return report(ring.error());
-  const auto what = named_in(globals, arguments, *ring);
+  const auto what = named(arguments.what, arguments.country, *ring, globals);
   if (!what) return report(what.error());
   auto store = open_existing_store(globals);
   if (!store) return report(store.error());
@@ -180,12 +174,8 @@ void add_entry(CLI::App& app, Program& program) {
   auto* show_command = command->add_subcommand("show", "Show the entry of a key or an address");
   auto* drop_command = command->add_subcommand(
       "drop", "Drop the entry of a key or an address: the next question buys anew");
-  for (auto* sub : {show_command, drop_command}) {
-    sub->add_option("ADDRESS", arguments->what, "A key (n1_…) or an address")->required();
-    sub->add_option(
-           "--country", arguments->country, "The address's country: ISO 3166-1 code or name")
-        ->type_name("CC");
-  }
+  for (auto* sub : {show_command, drop_command})
+    add_address(*sub, arguments->what, arguments->country, "A key (n1_…) or an address");
   does(*show_command, program, [&program, arguments] { return show(program.globals, *arguments); });
   does(*drop_command, program, [&program, arguments] { return drop(program.globals, *arguments); });
 

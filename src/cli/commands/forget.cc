@@ -29,9 +29,7 @@ std::string several(std::int64_t count, std::string_view one, std::string_view m
 int forget(const Globals& globals, const Arguments& arguments) {
   const auto ring = load_key_ring(globals);
   if (!ring) return report(ring.error());
-  const auto country = country_of("--country", arguments.country);
-  if (!country) return report(country.error());
-  const auto what = named(arguments.what, *country, *ring, globals);
+  const auto what = named(arguments.what, arguments.country, *ring, globals);
   if (!what) return report(what.error());
   const auto loaded = load(globals);
   if (!loaded) return report(loaded.error());
@@ -66,11 +64,7 @@ int forget(const Globals& globals, const Arguments& arguments) {
 void add_forget(CLI::App& app, Program& program) {
   auto* command = app.add_subcommand("forget", "Erase what is known of an address");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("ADDRESS", arguments->what, "An address or a key (n1_…)")->required();
-  command
-      ->add_option(
-          "--country", arguments->country, "The address's country: ISO 3166-1 code or name")
-      ->type_name("CC");
+  add_address(*command, arguments->what, arguments->country);
   does(*command, program, [&program, arguments] { return forget(program.globals, *arguments); });
 }
 

@@ -42,9 +42,7 @@ Result<LedgerFilter> filter_of(const Globals& globals,
                   "--event is prepared, answered, refused, unknown, void or reconciled");
   }
   if (!arguments.key.empty()) {
-    auto country = country_of("--country", arguments.country);
-    if (!country) return fail(country.error());
-    auto named_key = named(arguments.key, *country, ring, globals);
+    auto named_key = named(arguments.key, arguments.country, ring, globals);
     if (!named_key) return fail(named_key.error());
     filter.slot = named_key->slot;
   }

@@ -62,9 +62,7 @@ Result<Answer> answer_of(const Arguments& arguments, const Named& what) {
 int pin(const Globals& globals, const Arguments& arguments) {
   const auto ring = load_key_ring(globals);
   if (!ring) return report(ring.error());
-  const auto country = country_of("--country", arguments.country);
-  if (!country) return report(country.error());
-  const auto what = named(arguments.what, *country, *ring, globals);
+  const auto what = named(arguments.what, arguments.country, *ring, globals);
   if (!what) return report(what.error());
   const auto answer = answer_of(arguments, *what);
   if (!answer) return report(answer.error());
@@ -93,11 +91,7 @@ int pin(const Globals& globals, const Arguments& arguments) {
 void add_pin(CLI::App& app, Program& program) {
   auto* command = app.add_subcommand("pin", "Correct an answer by hand, for good");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("ADDRESS", arguments->what, "An address or a key (n1_…)")->required();
-  command
-      ->add_option(
-          "--country", arguments->country, "The address's country: ISO 3166-1 code or name")
-      ->type_name("CC");
+  add_address(*command, arguments->what, arguments->country);
   command->add_option("--lat", arguments->lat_deg, "Latitude in degrees, WGS84")
       ->type_name("DEGREES")
       ->required();

@@ -15,9 +15,7 @@ struct Arguments {
 int unpin(const Globals& globals, const Arguments& arguments) {
   const auto ring = load_key_ring(globals);
   if (!ring) return report(ring.error());
-  const auto country = country_of("--country", arguments.country);
-  if (!country) return report(country.error());
-  const auto what = named(arguments.what, *country, *ring, globals);
+  const auto what = named(arguments.what, arguments.country, *ring, globals);
   if (!what) return report(what.error());
   const auto store = open_existing_store(globals);
   if (!store) return report(store.error());
@@ -42,11 +40,7 @@ int unpin(const Globals& globals, const Arguments& arguments) {
 void add_unpin(CLI::App& app, Program& program) {
   auto* command = app.add_subcommand("unpin", "Take back a correction of geonce pin");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("ADDRESS", arguments->what, "An address or a key (n1_…)")->required();
-  command
-      ->add_option(
-          "--country", arguments->country, "The address's country: ISO 3166-1 code or name")
-      ->type_name("CC");
+  add_address(*command, arguments->what, arguments->country);
   does(*command, program, [&program, arguments] { return unpin(program.globals, *arguments); });
 }
 
