@@ -73,11 +73,12 @@ Result<Swept> sweep_once(Store& store,
   return swept;
 }
 
-Result<Swept> sweep_once(Store& store, const SweepPace& pace, const std::stop_token& stop) {
+Result<Swept> sweep_once(Store& store,
+                         const OwnerId& owner,
+                         const SweepPace& pace,
+                         const std::stop_token& stop) {
   return sweep_once(
-      store, make_uuid(system_clock()), system_clock(), pace, stop, [&stop](milliseconds span) {
-        sleep(span, stop);
-      });
+      store, owner, system_clock(), pace, stop, [&stop](milliseconds span) { sleep(span, stop); });
 }
 
 Sweeper::Sweeper(Store& store,
@@ -99,13 +100,7 @@ milliseconds Sweeper::look(const std::stop_token& stop) {
   const milliseconds every = config_.every;
   const auto due = store_.lease(kRound, owner_, every, Deadline::in(kPatience, system_clock()));
   if (due && due->count() > 0) return *due;
-  Result<Swept> swept = due ? sweep_once(store_,
-                                         owner_,
-                                         system_clock(),
-                                         {},
-                                         stop,
-                                         [&stop](milliseconds span) { sleep(span, stop); })
-                            : fail(due.error());
+  Result<Swept> swept = due ? sweep_once(store_, owner_, {}, stop) : fail(due.error());
   if (!swept)
     notice_(fmt::format("cannot erase what has outlived its terms: {}; the next try is in {} s",
                         swept.error().message,

@@ -44,7 +44,10 @@ Result<Swept> sweep_once(Store& store,
                          const std::stop_token& stop,
                          const std::function<void(std::chrono::milliseconds)>& rest);
 /// The same with real rests.
-Result<Swept> sweep_once(Store& store, const SweepPace& pace, const std::stop_token& stop);
+Result<Swept> sweep_once(Store& store,
+                         const OwnerId& owner,
+                         const SweepPace& pace,
+                         const std::stop_token& stop);
 
 /// Erases beside the work of a process that runs long: a round every so often, of whichever process
 /// of the store comes first. From its making to its end, a thread of its own.

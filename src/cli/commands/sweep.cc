@@ -15,7 +15,7 @@ int sweep(const Globals& globals) {
   if (!store) return report(store.error());
   SweepPace pace;
   pace.share = 0.5;  // nothing else is waited for
-  const auto swept = sweep_once(**store, pace, signals.token());
+  const auto swept = sweep_once(**store, make_uuid(system_clock()), pace, signals.token());
   if (!swept) return report(swept.error());
   if (swept->busy.count() > 0) fmt::print(stderr, "another process is erasing already\n");
   fmt::print(
