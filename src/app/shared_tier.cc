@@ -63,6 +63,33 @@ Result<std::unique_ptr<Redis>> connect(const RedisConfig& config,
   return open_redis(std::move(*options), system_clock());
 }
 
+std::vector<std::string> complaints_of(const std::vector<RedisNodeState>& states) {
+  std::vector<std::string> complaints;
+  for (const RedisNodeState& state : states) {
+    const auto say = [&](const std::string& what) {
+      complaints.push_back(fmt::format("redis {}: {}", state.where, what));
+    };
+    if (!state.why_not.empty()) {
+      say(fmt::format("cannot be asked ({}); its keys are read from the store", state.why_not));
+      continue;
+    }
+    if (state.max_memory == 0)
+      say("has no maxmemory, so it grows until the machine has no more: set one, and "
+          "maxmemory-policy "
+          "allkeys-lfu");
+    else if (state.policy != "allkeys-lfu" && state.policy != "allkeys-lru")
+      say(
+          fmt::format("its maxmemory-policy is {}: with allkeys-lfu (or allkeys-lru) what is asked "
+                      "rarely goes first",
+                      state.policy));
+    if (std::abs(state.ahead_ms) > kMostApart.count())
+      say(fmt::format("its clock is {} ms {} this machine's; let both keep time (NTP)",
+                      std::abs(state.ahead_ms),
+                      state.ahead_ms > 0 ? "ahead of" : "behind"));
+  }
+  return complaints;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Tier>> open_shared_tier(const Config& config,
@@ -98,45 +125,17 @@ Result<std::unique_ptr<RedisListener>> open_shared_ear(const Config& config,
       std::move(*options), redis_channel(config.redis.prefix), std::move(called), system_clock());
 }
 
-Result<std::string> examine_shared_tier(const Config& config, Deadline deadline) {
-  if (config.redis.url.empty()) return std::string();
-  auto redis =
+Result<SharedTierHealth> examine_shared_tier(const Config& config, Deadline deadline) {
+  SharedTierHealth health;
+  if (config.redis.url.empty()) return health;
+  const auto redis =
       connect(config.redis, kPersonsPatience, [](const std::string& /*the result says it*/) {});
   if (!redis) return fail(redis.error());
-  return (*redis)->describe(deadline);
-}
-
-Result<std::vector<std::string>> shared_tier_complaints(const Config& config, Deadline deadline) {
-  std::vector<std::string> complaints;
-  if (config.redis.url.empty()) return complaints;
-  auto redis =
-      connect(config.redis, kPersonsPatience, [](const std::string& /*the result says it*/) {});
-  if (!redis) return fail(redis.error());
-  const auto states = (*redis)->examine(deadline);
-  if (!states) return fail(states.error());
-  for (const RedisNodeState& state : *states) {
-    const auto say = [&](const std::string& what) {
-      complaints.push_back(fmt::format("redis {}: {}", state.where, what));
-    };
-    if (!state.why_not.empty()) {
-      say(fmt::format("cannot be asked ({}); its keys are read from the store", state.why_not));
-      continue;
-    }
-    if (state.max_memory == 0)
-      say("has no maxmemory, so it grows until the machine has no more: set one, and "
-          "maxmemory-policy "
-          "allkeys-lfu");
-    else if (state.policy != "allkeys-lfu" && state.policy != "allkeys-lru")
-      say(
-          fmt::format("its maxmemory-policy is {}: with allkeys-lfu (or allkeys-lru) what is asked "
-                      "rarely goes first",
-                      state.policy));
-    if (std::abs(state.ahead_ms) > kMostApart.count())
-      say(fmt::format("its clock is {} ms {} this machine's; let both keep time (NTP)",
-                      std::abs(state.ahead_ms),
-                      state.ahead_ms > 0 ? "ahead of" : "behind"));
-  }
-  return complaints;
+  auto description = (*redis)->describe(deadline);
+  if (!description) return fail(description.error());
+  health.description = std::move(*description);
+  if (const auto states = (*redis)->examine(deadline)) health.complaints = complaints_of(*states);
+  return health;
 }
 
 }  // namespace geonce

@@ -18,8 +18,8 @@ namespace geonce {
 /// cannot be reached is no error: it says so in a line on stderr, and again when it works.
 ///
 /// patience  when longer than `redis.timeout`: for those who have nothing else to do
-/// errors    invalid_config  a file or variable of the config that cannot be read
 /// heard     what it may not have been told of; outlives the tier
+/// errors    invalid_config  a file or variable of the config that cannot be read
 Result<std::unique_ptr<Tier>> open_shared_tier(const Config& config,
                                                std::chrono::milliseconds patience = {},
                                                const Heard* heard = nullptr);
@@ -34,12 +34,12 @@ Result<std::unique_ptr<RedisListener>> open_shared_ear(const Config& config,
 /// errors    as above, io_failed, store_…
 Result<void> tell_shared_tier(const Config& config, Store& store);
 
-/// What a person wants to know of it; empty: the config names none.
+/// What a person wants to know of that cache.
+struct SharedTierHealth {
+  std::string description;              // empty: the config names none
+  std::vector<std::string> complaints;  // what is amiss with its servers, each with what to do
+};
 /// errors    invalid_config, io_failed
-Result<std::string> examine_shared_tier(const Config& config, Deadline deadline);
-
-/// What is amiss with the servers of it, a line each with what to do; empty: nothing, or none is
-/// named. errors    invalid_config, io_failed
-Result<std::vector<std::string>> shared_tier_complaints(const Config& config, Deadline deadline);
+Result<SharedTierHealth> examine_shared_tier(const Config& config, Deadline deadline);
 
 }  // namespace geonce

@@ -522,6 +522,7 @@ std::string_view info_line(std::string_view info, std::string_view name) {
 }
 
 Result<std::vector<RedisNodeState>> Client::examine(Deadline deadline) {
+  // It waits for a first connection.
   if (auto first = describe(deadline); !first) return fail(first.error());
   const auto topology = this->topology();
   if (!topology) return fail(topology.error());

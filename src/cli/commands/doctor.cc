@@ -167,11 +167,9 @@ void look_at_chain(const Config& config, Findings& findings) {
 
 void look_at_redis(const Config& config, Findings& findings) {
   const auto redis = examine_shared_tier(config, patience());
-  if (redis && redis->empty()) return;
   if (redis) {
-    Findings::good("redis " + *redis);
-    if (const auto complaints = shared_tier_complaints(config, patience()))
-      for (const auto& line : *complaints) Findings::warn(line);
+    if (!redis->description.empty()) Findings::good("redis " + redis->description);
+    for (const auto& line : redis->complaints) Findings::warn(line);
     return;
   }
   // A cache that is down stops nothing; a setting that is wrong does.
