@@ -30,7 +30,8 @@ BEGIN
     WHERE s.id = source_number;
 END $$;
 
--- Of each question the first digest that has any point: how many different points, and one of them.
+-- Of each question the first digest that has any point: how many different points, and one of them. By the indexes,
+-- as geonce.find.
 CREATE FUNCTION geonce.find_places(questions bigint[], digests bytea[])
 RETURNS TABLE (question bigint, candidates bigint, source_id text, lat_deg double precision, lng_deg double precision,
                house_number text, street text, unit text, city text, district text, region text, postcode text,

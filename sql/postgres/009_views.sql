@@ -2,17 +2,26 @@
 -- For people with SQL: what is remembered, under names that dashboards and pipelines of the common recipes use. Nothing
 -- past its life is shown. docs/how-to/query-with-sql.md describes the columns.
 
--- Eight bytes, little-endian, as IEEE 754 says. Exact: a double holds 53 bits, and a power of two is one.
+-- Little-endian, of at most eight bytes.
+CREATE FUNCTION geonce.integer_at(bytes bytea, at integer, size integer) RETURNS bigint LANGUAGE plpgsql
+IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog AS $$
+DECLARE
+  value bigint := 0;
+BEGIN
+  FOR i IN REVERSE size - 1 .. 0 LOOP
+    value := (value << 8) | get_byte(bytes, at + i);
+  END LOOP;
+  RETURN value;
+END $$;
+
+-- Eight of them, as IEEE 754 says. Exact: a double holds 53 bits, and a power of two is one.
 CREATE FUNCTION geonce.float8_at(bytes bytea, at integer) RETURNS double precision LANGUAGE plpgsql
 IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog AS $$
 DECLARE
-  bits bigint := 0;
+  bits bigint := geonce.integer_at(bytes, at, 8);
   exponent integer;
   fraction double precision;
 BEGIN
-  FOR i IN REVERSE 7 .. 0 LOOP
-    bits := (bits << 8) | get_byte(bytes, at + i);
-  END LOOP;
   exponent := (bits >> 52) & 2047;
   fraction := (bits & 4503599627370495)::double precision / 4503599627370496;
   RETURN CASE WHEN bits < 0 THEN -1 ELSE 1 END
@@ -20,6 +29,13 @@ BEGIN
                        WHEN 2047 THEN 'NaN'::double precision
                        ELSE (1 + fraction) * 2.0::double precision ^ (exponent - 1023) END;
 END $$;
+
+-- The words of the codes of docs/formats/entry.md.
+CREATE FUNCTION geonce.status_of(code integer) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT (ARRAY['match', 'no_match', 'ambiguous', 'rejected'])[code] $$;
+CREATE FUNCTION geonce.precision_of(code integer) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT (ARRAY['rooftop', 'parcel', 'interpolated', 'street', 'postcode', 'locality', 'region', 'country',
+                    'unknown'])[code + 1] $$;
 
 -- docs/formats/entry.md. NULL where the bytes are none of it.
 CREATE TYPE geonce.answer AS (
@@ -36,10 +52,9 @@ DECLARE
   texts text[];
 BEGIN
   IF octet_length(payload) < 26 OR get_byte(payload, 0) <> 1 THEN RETURN NULL; END IF;
-  a.status := (ARRAY['match', 'no_match', 'ambiguous', 'rejected'])[get_byte(payload, 1)];
+  a.status := geonce.status_of(get_byte(payload, 1));
   flags := get_byte(payload, 2);
-  a.precision := (ARRAY['rooftop', 'parcel', 'interpolated', 'street', 'postcode', 'locality', 'region', 'country',
-                        'unknown'])[get_byte(payload, 3) + 1];
+  a.precision := geonce.precision_of(get_byte(payload, 3));
   a.country := nullif(convert_from(substr(payload, 5, 2), 'UTF8'), 'ZZ');
   IF flags & 1 <> 0 THEN
     a.lat := geonce.float8_at(payload, at);
@@ -106,8 +121,6 @@ DECLARE
   at integer := 5;
   what integer;
   size integer;
-  -- A number of eight or four bytes, little-endian.
-  n bigint;
 BEGIN
   IF octet_length(part) < 5 OR get_byte(part, 0) <> 1 THEN RETURN; END IF;
   WHILE at < octet_length(part) LOOP
@@ -127,16 +140,6 @@ BEGIN
   END LOOP;
 EXCEPTION WHEN array_subscript_error OR substring_error THEN
   RETURN;
-END $$;
-CREATE FUNCTION geonce.integer_at(bytes bytea, at integer, size integer) RETURNS bigint LANGUAGE plpgsql
-IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog AS $$
-DECLARE
-  value bigint := 0;
-BEGIN
-  FOR i IN REVERSE size - 1 .. 0 LOOP
-    value := (value << 8) | get_byte(bytes, at + i);
-  END LOOP;
-  RETURN value;
 END $$;
 
 -- A row per batch and address that it matched, for as long as the batch keeps its answers.
@@ -161,10 +164,9 @@ CREATE VIEW geonce.geocoded_rows AS
 CREATE MATERIALIZED VIEW geonce.answers_by_day AS
   SELECT (geonce.instant(e.answered_at) AT TIME ZONE 'UTC')::date AS day,
          e.provider,
-         (ARRAY['match', 'no_match', 'ambiguous', 'rejected'])[e.kind] AS status,
-         CASE WHEN e.kind IN (1, 4) AND octet_length(e.payload) > 3 THEN
-           (ARRAY['rooftop', 'parcel', 'interpolated', 'street', 'postcode', 'locality', 'region', 'country',
-                  'unknown'])[get_byte(e.payload, 3) + 1] ELSE '' END AS "precision",
+         geonce.status_of(e.kind) AS status,
+         CASE WHEN e.kind IN (1, 4) AND octet_length(e.payload) > 3
+              THEN geonce.precision_of(get_byte(e.payload, 3)) ELSE '' END AS "precision",
          count(*) AS answers,
          count(*) FILTER (WHERE e.pinned OR e.fresh_until > geonce.now()) AS fresh
   FROM geonce.entry e WHERE e.kind <> 0 AND e.erase_after > geonce.now()
@@ -210,7 +212,7 @@ BEGIN
   -- What the views call is called by whoever reads them.
   FOR name IN SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
       WHERE n.nspname = 'geonce' AND p.proname IN ('now', 'instant', 'line_of', 'read_answer', 'float8_at', 'rows_of',
-                                                   'integer_at', 'point_of') LOOP
+                                                   'integer_at', 'point_of', 'status_of', 'precision_of') LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO geonce_reader', name);
   END LOOP;
 END $$;

@@ -24,7 +24,6 @@ CREATE FUNCTION geonce.forget(pool_ bigint, key_ bytea, former bytea[], OUT entr
 SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
   keys bytea[] := former || key_;
-  month constant bigint := 2592000000;
   more bigint;
 BEGIN
   SELECT count(*) INTO negatives FROM geonce.no_match x WHERE x.pool = pool_ AND x.key = key_;
@@ -38,7 +37,7 @@ BEGIN
   claims := claims + more;
   -- Whoever files a part now waits, and then sees what must not be in it.
   LOCK TABLE geonce.chunk IN SHARE ROW EXCLUSIVE MODE;
-  DELETE FROM geonce.forgotten x WHERE x.at < geonce.now() - month;
+  DELETE FROM geonce.forgotten x WHERE x.at < geonce.now() - geonce.tombstone_life();
   INSERT INTO geonce.forgotten SELECT DISTINCT k, geonce.now() FROM unnest(keys) AS u (k)
     ON CONFLICT (key) DO UPDATE SET at = excluded.at;
   DELETE FROM geonce.chunk x WHERE EXISTS (SELECT FROM unnest(keys) AS u (k) WHERE position(u.k IN x.bytes) > 0);
