@@ -191,7 +191,8 @@ class PgBouncer(_Server):
         return self
 
     def __exit__(self, *_):
-        self._end(signal.SIGQUIT)
+        # It has no handler for SIGQUIT, which whoever is started in the background by a shell ignores.
+        self._end(signal.SIGTERM)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _listens(self):
