@@ -33,13 +33,11 @@ struct TableReport {
 /// that end where `expires_at` and the terms of this configuration end them. Reads the table page
 /// by page in the order of `cache_key`, and changes nothing in it. May be stopped and run again.
 ///
-/// columns   cache_key; raw_input; result: a JSON object, or null for a no-match; and where they
-/// are
-///           country_code, expires_at, updated_at
+/// columns   cache_key; raw_input; result: a JSON object, or null for a no-match; and, where the
+///           table has them, country_code, expires_at, updated_at
 /// bad_row   called with the row's cache_key and what is wrong, without the address
 /// errors    usage (no such table, or without these columns), reader_unavailable, invalid_config,
-/// as
-///           Store
+///           those of Store
 Result<TableReport> adopt_table(
     const TableCache& cache,
     Store& store,

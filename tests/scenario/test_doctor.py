@@ -35,7 +35,7 @@ def test_a_server_that_is_set_well_is_said_to_be(machine):
     ("synchronous_standby_names", "'nobody'", "no such standby is connected"),
 ])  # fmt: skip
 def test_a_setting_that_loses_purchases_is_named(machine, server, setting, value, advice):
-    # Nothing of this session may wait for the standby that is not there.
+    # Nothing on this connection may wait for the standby that is not there.
     server.sql(f"ALTER SYSTEM SET {setting} = {value}")
     server.sql("SET synchronous_commit = local; SELECT pg_reload_conf()")
     try:
