@@ -259,9 +259,9 @@ def test_a_failover_to_the_standby_in_mid_batch_costs_no_answer(tmp_path, provid
     """Both hosts are in the address; what the primary acknowledged the standby has."""
     provider.script({"latency_ms": [1, 20]})
     count = 3_000
-    with Postgres(settings=("synchronous_standby_names=*", "synchronous_commit=local")) as primary:
+    with Postgres() as primary:
         with primary.standby() as standby:
-            primary.sql("ALTER SYSTEM SET synchronous_commit = 'on'; SELECT pg_reload_conf()")
+            primary.wait_for_the_standby()
             store = f"postgres://postgres@127.0.0.1:{standby.port},127.0.0.1:{primary.port}/postgres"
             both = machines(tmp_path, provider, store)
             source = write_csv(tmp_path / "in.csv", us_addresses(count))

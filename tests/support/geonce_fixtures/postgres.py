@@ -145,6 +145,14 @@ class Postgres(_Server):
         """A copy that follows, and takes writes once it is promoted."""
         return Postgres(copy_of=self)
 
+    def wait_for_the_standby(self):
+        """From here on a commit is acknowledged once the standby has it. What a server was given at its start, no
+        ALTER SYSTEM changes: `settings` must not say anything about this."""
+        self.sql("ALTER SYSTEM SET synchronous_standby_names = '*'; SELECT pg_reload_conf()")
+        self._wait_until(
+            lambda: self.sql("SHOW synchronous_commit; SELECT sync_state FROM pg_stat_replication") == ["on", "sync"]
+        )
+
     def promote(self):
         self.sql("ALTER SYSTEM RESET ALL; SELECT pg_promote(true, 60)")
 
