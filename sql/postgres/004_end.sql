@@ -8,7 +8,8 @@ CREATE TYPE geonce.commit_request AS (
 
 -- From t on: what the store holds now; erase_after 0: nothing.
 CREATE TYPE geonce.committed AS (
-  n bigint, is_stored boolean, is_held boolean, t bigint, fresh_until bigint, stale_until bigint, erase_after bigint);
+  n bigint, is_stored boolean, is_held boolean, t bigint, answered_at bigint, fresh_until bigint, stale_until bigint,
+  erase_after bigint);
 
 -- A call's end as the claim's holder tells it; intent NULL: `advance` has noted it already.
 CREATE FUNCTION geonce.commit_one(r geonce.commit_request, c geonce.claim) RETURNS geonce.committed LANGUAGE plpgsql AS $$
@@ -28,7 +29,7 @@ BEGIN
   o.is_held := is_claimed AND c.fence = r.fence;
   SELECT * INTO e FROM geonce.entry x WHERE x.pool = r.pool AND x.key = r.key;
   IF e.kind <> 0 AND e.erase_after > t THEN
-    o.fresh_until := e.fresh_until; o.stale_until := e.stale_until; o.erase_after := e.erase_after;
+    o.answered_at := e.answered_at; o.fresh_until := e.fresh_until; o.stale_until := e.stale_until; o.erase_after := e.erase_after;
   END IF;
   -- A commit that ended in doubt and is repeated. Its claim went with the first.
   holds_it := coalesce(e.gen = r.gen AND e.kind <> 0 AND e.intent IS NOT DISTINCT FROM answered_by, false);
@@ -50,7 +51,7 @@ BEGIN
     f.query_json := r.query_json; f.pre_image := r.pre_image;
     PERFORM geonce.write_entry(f);
     o.is_stored := true;
-    o.fresh_until := f.fresh_until; o.stale_until := f.stale_until; o.erase_after := f.erase_after;
+    o.answered_at := t; o.fresh_until := f.fresh_until; o.stale_until := f.stale_until; o.erase_after := f.erase_after;
   END IF;
 
   -- Who ends a claim while its newest call has no outcome did not send that one.

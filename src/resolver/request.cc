@@ -654,6 +654,9 @@ Action Request::was_committed(Result<Committed> committed, Mono asked, const Mom
   if (committed->stored) {
     ending_.as_of = asked;
     ending_.fresh_left = committed->fresh_left;
+    // Who is answered by this call and who is answered by the entry are told the same.
+    ending_.resolved.answered_at = committed->answered_at;
+    ending_.resolved.expires_at = committed->fresh_until;
   } else {
     redundant_ = committing_.erase > milliseconds{0};
   }

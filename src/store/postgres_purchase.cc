@@ -233,7 +233,7 @@ Result<std::vector<Committed>> commit(PostgresWorkers& workers,
               request.answered_by ? std::optional(bytes_of(*request.answered_by)) : std::nullopt);
   }
   const auto slice = workers.list(
-      "SELECT n, is_stored, is_held, t, fresh_until, stale_until, erase_after FROM "
+      "SELECT n, is_stored, is_held, t, answered_at, fresh_until, stale_until, erase_after FROM "
       "geonce.commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, "
       "$18, $19, $20, $21, $22, $23)",
       std::move(lists),
@@ -245,11 +245,13 @@ Result<std::vector<Committed>> commit(PostgresWorkers& workers,
     const int row = slice->row_of(i);
     committed[i].stored = rows.integer(row, 1) != 0;
     committed[i].held = rows.integer(row, 2) != 0;
-    if (rows.integer(row, 6) == 0) continue;  // nothing is held
+    if (rows.integer(row, 7) == 0) continue;  // nothing is held
     const UtcMs now = rows.integer(row, 3);
-    committed[i].fresh_left = left_of(rows.integer(row, 4), now);
-    committed[i].stale_left = left_of(rows.integer(row, 5), now);
-    committed[i].erase_left = left_of(rows.integer(row, 6), now);
+    committed[i].answered_at = rows.integer(row, 4);
+    committed[i].fresh_until = rows.integer(row, 5);
+    committed[i].fresh_left = left_of(committed[i].fresh_until, now);
+    committed[i].stale_left = left_of(rows.integer(row, 6), now);
+    committed[i].erase_left = left_of(rows.integer(row, 7), now);
   }
   return committed;
 }

@@ -616,6 +616,8 @@ Committed commit(SqliteWork& work, const CommitRequest& request) {
     committed.fresh_left = found->fresh_left;
     committed.stale_left = found->stale_left;
     committed.erase_left = found->erase_left;
+    committed.answered_at = found->answered_at;
+    committed.fresh_until = found->fresh_until;
   };
   // A commit that ended in doubt and is repeated. Its claim went with the first.
   const bool holds_it = entry && entry->gen == request.gen && entry->kind != kTombstone &&
@@ -650,6 +652,8 @@ Committed commit(SqliteWork& work, const CommitRequest& request) {
     committed.fresh_left = left(fresh.fresh_until, work.now);
     committed.stale_left = left(fresh.stale_until, work.now);
     committed.erase_left = left(fresh.erase_after, work.now);
+    committed.answered_at = fresh.answered_at;
+    committed.fresh_until = fresh.fresh_until;
   } else if (entry) {
     tell_what_is_left(entry->found);
   }

@@ -175,7 +175,9 @@ struct Committed {
   bool stored = false;  // false: a newer gen was there (the call is `redundant` in the ledger), or
                         // life.erase 0
   bool held = false;    // the claim was still ours
-  milliseconds fresh_left{0}, stale_left{0}, erase_left{0};  // of what the store holds now
+  // Of what the store holds now; the instants are of its clock.
+  milliseconds fresh_left{0}, stale_left{0}, erase_left{0};
+  UtcMs answered_at = 0, fresh_until = 0;
 };
 
 /// The end of a claim without an answer. `refused` may name a call that `advance` has noted

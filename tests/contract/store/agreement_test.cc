@@ -50,12 +50,14 @@ std::string show(const Advanced& advanced) {
 }
 
 std::string show(const Committed& committed) {
-  return fmt::format("stored {} held {} fresh {} stale {} erase {}",
+  return fmt::format("stored {} held {} fresh {} stale {} erase {} answered at {} fresh until {}",
                      committed.stored,
                      committed.held,
                      committed.fresh_left.count(),
                      committed.stale_left.count(),
-                     committed.erase_left.count());
+                     committed.erase_left.count(),
+                     committed.answered_at,
+                     committed.fresh_until);
 }
 
 std::string show(const Released& released) {

@@ -255,6 +255,11 @@ TEST_P(Store, a_commit_repeated_after_doubt_changes_nothing) {
   EXPECT_TRUE(once.held);
   EXPECT_TRUE(twice.stored);
   EXPECT_EQ(twice.fresh_left, once.fresh_left);
+  const auto found = find(slot(1));
+  for (const auto& committed : {once, twice}) {
+    EXPECT_EQ(committed.answered_at, found->answered_at);
+    EXPECT_EQ(committed.fresh_until, found->fresh_until);
+  }
   EXPECT_THAT(events_of(request.intent), ElementsAre("prepared", "answered"));
   EXPECT_EQ(find(slot(1))->gen, 1);
 }

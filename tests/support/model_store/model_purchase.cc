@@ -343,6 +343,8 @@ Committed ModelWorld::commit(const CommitRequest& request, UtcMs now) {
     committed.fresh_left = found->fresh_left;
     committed.stale_left = found->stale_left;
     committed.erase_left = found->erase_left;
+    committed.answered_at = found->answered_at;
+    committed.fresh_until = found->fresh_until;
   };
   // A commit that ended in doubt and is repeated. Its claim went with the first.
   const bool holds_it =

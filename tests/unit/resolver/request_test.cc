@@ -258,8 +258,12 @@ TEST_F(Request, every_outcome_has_its_end) {
       Committed committed;
       committed.stored = true;
       committed.fresh_left = 1h;
+      committed.answered_at = 5;
+      committed.fresh_until = 7;
       action = request.was_committed(committed, now_, now());
       EXPECT_EQ(request.ending().fresh_left, 1h);
+      EXPECT_EQ(resolved(request).answered_at, 5);
+      EXPECT_EQ(resolved(request).expires_at, 7);
       EXPECT_EQ(resolved(request).cost, Money{500});
     } else {
       const auto& release = std::get<act::Release>(action).request;
