@@ -1,6 +1,7 @@
 """A cache that somebody's own code has filled is taken over, and its addresses are not bought again."""
 
 import json
+import os
 
 import pytest
 from geonce_fixtures import Geonce, Postgres, point_of, read_rows, statuses, us_addresses, write_csv
@@ -113,3 +114,56 @@ def test_a_table_that_is_none(tmp_path, provider, server):
     server.sql("CREATE TABLE other (cache_key text)")
     assert "has not the columns" in adopt(geonce, server, "--table", "other").err
     assert "password on the command line" in geonce.run("adopt", "--postgres", "postgres://me:secret@host/db").err
+
+
+def fill(server, rows):
+    server.sql(
+        "INSERT INTO geocode_cache SELECT encode(sha256(n::text::bytea), 'hex'), n || ' Main St, Austin, TX 78701', 'US', "
+        "jsonb_build_object('lat', 30.0, 'lng', -97.0 - n / 1e6, 'precision', 'rooftop', 'provider', 'opencage'), "
+        f"now() + interval '20 days', now() FROM generate_series(1, {rows}) AS n; ANALYZE geocode_cache"
+    )
+
+
+def test_an_adoption_that_is_killed_goes_on_where_it_is_run_again(tmp_path, provider, server, full):
+    rows, kills = 8_000, 50 if full else 5
+    fill(server, rows)
+    geonce = Geonce(tmp_path / "g", provider.url, store=server.uri("mine"))
+    server.sql("CREATE DATABASE mine")
+    assert geonce.run("migrate").rc == 0
+
+    def held():
+        return int(server.sql("SELECT count(*) FROM geonce.entry", "mine")[0])
+
+    for n in range(kills):
+        before, running = held(), geonce.start("adopt", "--postgres", server.uri())
+        # A page more each time, so that each is killed further on, until there is nothing more to file.
+        while held() < min(before + 1_000, rows) and running.poll() is None:
+            pass
+        running.kill()
+        assert running.wait() in (-9, 0), n
+    done = adopt(geonce, server)
+    assert done.rc == 0, done.err
+    said = {word: int(count) for count, word in (part.split()[:2] for part in done.out.splitlines()[-1].split(", "))}
+    assert said["stored"] + said["not"] == rows and said["not"] >= 5_000, done.out
+    assert held() == rows
+    source = geonce.directory / "in.csv"
+    source.write_text("address\n" + "".join(f'"{n} Main St, Austin, TX 78701"\n' for n in range(1, rows + 1)))
+    assert statuses(batch(geonce, source)) == {"match": rows}
+    assert provider.bill() == []
+
+
+def test_a_big_table_is_read_in_little_memory(tmp_path, provider, server, full):
+    """Twice the rows and no more of it: what is held is a page, not the table."""
+    rows = 1_000_000 if full else 40_000
+    peaks = []
+    for count in (rows // 2, rows):
+        server.sql("TRUNCATE geocode_cache")
+        fill(server, count)
+        geonce = Geonce(tmp_path / str(count), provider.url)
+        running = geonce.start("adopt", "--postgres", server.uri())
+        assert f"{count} stored" in running.stdout.read().decode()
+        _, status, usage = os.wait4(running.pid, 0)
+        running.returncode = os.waitstatus_to_exitcode(status)
+        assert running.returncode == 0
+        peaks.append(usage.ru_maxrss / 1024)
+    assert peaks[1] < peaks[0] + 16 and peaks[1] < 150, peaks

@@ -1,5 +1,9 @@
 """geonce doctor says what is wrong with servers that are set wrongly on purpose, and what to do."""
 
+import json
+import os
+import subprocess
+
 import pytest
 from geonce_fixtures import Geonce, PgBouncer, Postgres, Redis
 
@@ -100,3 +104,47 @@ def test_how_a_redis_evicts(tmp_path, provider, options, advice):
             assert "maxmemory" not in said
         else:
             assert advice in next(line for line in said.splitlines() if line.startswith("warn  redis")), said
+
+
+@pytest.mark.parametrize("offset, advice", [("+5s", "behind this machine's"), ("-5s", "ahead of this machine's")])
+def test_a_clock_that_is_off(tmp_path, provider, server, machine, offset, advice):
+    with Redis(tmp_path / "r", "--maxmemory", "64mb", "--maxmemory-policy", "allkeys-lfu") as redis:
+        geonce = Geonce(tmp_path / "c", provider.url, extra=redis.config, store=server.uri())
+        assert advice not in doctor(geonce)
+        said = subprocess.run(
+            ["faketime", "-f", offset, geonce.binary, "doctor"],
+            env=geonce.environment, cwd=geonce.directory, text=True, capture_output=True, check=True,
+        ).stdout  # fmt: skip
+        warnings = [line for line in said.splitlines() if advice in line]
+        assert len(warnings) == 2, said  # of Postgres and of Redis
+        assert all(line.startswith("warn") for line in warnings)
+        assert any(f"redis 127.0.0.1:{redis.port}" in line for line in warnings), said
+
+
+def test_indexes_that_do_not_fit_into_shared_buffers(tmp_path, provider):
+    with Postgres(settings=("shared_buffers=1MB",)) as small:
+        geonce = Geonce(tmp_path / "m", provider.url, store=small.uri())
+        assert geonce.run("migrate").rc == 0
+        assert "raise shared_buffers" not in doctor(geonce)
+        answer = {"kind": "match", "lat": 30.0, "lng": -97.0, "precision": "rooftop", "provider": "opencage"}
+        life = {name: "2099-01-01T00:00:00Z" for name in ("fresh_until", "stale_until", "erase_after")}
+        with open(geonce.directory / "answers.ndjson", "w", encoding="utf-8") as file:
+            for n in range(20_000):
+                query = {"text": f"{n + 1} Main St, Austin, TX 78701", "country": "US"}
+                line = {"query": query, "answer": answer, "answered_at": "2026-11-01T00:00:00Z", **life}
+                file.write(json.dumps(line) + "\n")
+        assert geonce.run("import", "answers.ndjson").rc == 0
+        assert "raise shared_buffers" in doctor(geonce)
+
+
+@pytest.mark.skipif(os.environ.get("GEONCE_SCENARIO") != "full", reason="a standby has to fall a minute behind")
+def test_a_standby_that_is_behind(tmp_path, provider):
+    with Postgres() as primary, primary.standby() as standby:
+        geonce = Geonce(tmp_path / "m", provider.url, store=primary.uri())
+        assert geonce.run("migrate").rc == 0
+        assert "behind: a failover" not in doctor(geonce)
+        standby.sql("SELECT pg_wal_replay_pause()")
+        said = ""
+        while "behind: a failover" not in said:
+            primary.sql("SELECT pg_logical_emit_message(true, 'test', 'x')")
+            said = doctor(geonce)
