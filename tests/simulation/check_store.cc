@@ -137,6 +137,7 @@ Result<Taken> Checker::take(const TakeRequest& request) {
     keys_[key_of(request.slot)].claim_until = 0;
   }
   if (taken->verdict == Taken::Verdict::cooldown) ++sums.cooling;
+  check_life_unmoved(request.slot, "a claim");
   return taken;
 }
 
@@ -149,6 +150,23 @@ void Checker::check_lives(const Found& found) {
   if (now + found.fresh_left.count() > kept.fresh_until ||
       now + found.stale_left.count() > kept.stale_until || now >= kept.erase_after)
     fail("I7", fmt::format("the store lets answer {} live longer than it was given", number));
+}
+
+/// G19: a call that brings no answer leaves the life of the one there is alone.
+void Checker::check_life_unmoved(const Slot& slot, std::string_view after) {
+  const Key& key = keys_[key_of(slot)];
+  if (key.answer == SIZE_MAX) return;
+  const auto entry = world_.store->entry(slot, Deadline::never());
+  if (!entry || !*entry || !(*entry)->answer ||
+      SimProvider::number_of(*(*entry)->answer) != key.answer)
+    return;
+  const Promise& kept = promises_[key.answer];
+  if ((*entry)->fresh_until != kept.fresh_until || (*entry)->stale_until != kept.stale_until)
+    fail("G19",
+         fmt::format("the life of answer {} is moved by {} ms by {}",
+                     key.answer,
+                     (*entry)->fresh_until - kept.fresh_until,
+                     after));
 }
 
 /// Whether there was something to buy, and nobody else buying it.
@@ -202,6 +220,7 @@ Result<Advanced> Checker::advance(const AdvanceRequest& request) {
                                request.chain->at(advanced->step))
              : advanced->verdict == Advanced::Verdict::exhausted ? "to nobody"
                                                                  : "the claim is lost");
+  check_life_unmoved(request.slot, "a call whose answer is not the last");
   if (request.no_match_for) remember_no_match(request.slot, request.call, *request.no_match_for);
   if (advanced->verdict != Advanced::Verdict::lost) {
     Key& key = keys_[key_of(request.slot)];
@@ -287,6 +306,15 @@ Result<Committed> Checker::commit(const CommitRequest& request) {
              fmt::format("key {} is a no-match, and {} was never asked or knows it",
                          key_of(request.slot),
                          world_.providers[step]->traits_.name));
+    // G19: an answer is kept in the window it was bought for, and comes into no other.
+    if (number < given_.size() && intents_[given_[number].intent].gen != request.gen)
+      fail("G19",
+           fmt::format("answer {} of window {} is kept as that of window {}",
+                       number,
+                       intents_[given_[number].intent].gen,
+                       request.gen));
+  } else {
+    check_life_unmoved(request.slot, "an answer that is not kept");
   }
   if (request.call) {
     // A repeated commit does not renew what the first has noted.
@@ -311,6 +339,7 @@ Result<Released> Checker::release(const ReleaseRequest& request) {
                                                              : "void",
              released->held ? "" : ", the claim was another's",
              released->blocked ? ", the key is blocked" : "");
+  check_life_unmoved(request.slot, "a call without an answer");
   if (released->held) keys_[key_of(request.slot)].claim_until = 0;
   if (is_refused && released->held && request.cool_down > milliseconds{0})
     keys_[key_of(request.slot)].cool_until = world_.now + request.cool_down;

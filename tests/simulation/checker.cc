@@ -42,6 +42,24 @@ constexpr std::array kSumRows{
     SumRow{"told from memory after a drop", &Sums::memory_after_drop},
     SumRow{"clock jumps", &Sums::jumps},
 };
+/// Whether the providers, or the money for them, are what came in the way; the store was there.
+bool is_of_providers(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::provider_retry:
+    case ErrorCode::provider_retry_after:
+    case ErrorCode::provider_permanent:
+    case ErrorCode::provider_fatal:
+    case ErrorCode::quota_exhausted:
+    case ErrorCode::cooling_down:
+    case ErrorCode::in_doubt:
+    case ErrorCode::not_sent:
+    case ErrorCode::cache_only_miss:
+      return true;
+    default:
+      return false;
+  }
+}
+
 static_assert(sizeof(Sums) == kSumRows.size() * sizeof(std::uint64_t), "none is left out");
 
 }  // namespace
@@ -157,7 +175,8 @@ void Checker::told(AskState& ask, Resolved resolved) {
     fail("G9", fmt::format("ask {} is answered after its deadline", ask.number));
   if (!resolved.answer && !resolved.error)
     fail("G9", fmt::format("ask {} is told nothing", ask.number));
-  if (!resolved.answer && ask.options.serve_stale && world_.now < ask.old_until)
+  if (!resolved.answer && ask.options.serve_stale &&
+      (world_.now < ask.old_until || (is_of_providers(*resolved.error) && has_old_answer(ask))))
     fail("G19", fmt::format("ask {} is told an error, and an old answer is at hand", ask.number));
   if (resolved.answer) {
     check_answer(ask, resolved);
@@ -166,6 +185,35 @@ void Checker::told(AskState& ask, Resolved resolved) {
     ++sums.errors;
   }
   ask.told = std::move(resolved);
+}
+
+/// Whether the store has had an old answer for it from first to last. A flight that was under way
+/// before may have begun without, but none takes as long as a life. How long it was on its way
+/// counts against what was read: nobody knows when of all that time the store looked.
+bool Checker::has_old_answer(const AskState& ask) const {
+  const auto at = keys_.find(ask.key);
+  if (epoch_ > 0 || at == keys_.end() || at->second.answer == SIZE_MAX) return false;
+  const Promise& kept = promises_[at->second.answer];
+  const UtcMs now = world_.store_clock.now_utc();
+  const auto since = (world_.now - ask.begun).count();
+  const bool is_unwanted =
+      ask.options.retry_no_match && given_[at->second.answer].word == Word::no_match;
+  return kept.fresh_until <= now - since && now + since < kept.stale_until && !is_unwanted;
+}
+
+/// G19: what is past its freshness comes as that, with what came in the way of something better,
+/// and only to who takes it.
+void Checker::check_mark(const AskState& ask, const Resolved& resolved, const Promise& promised) {
+  const bool is_marked = resolved.source == AnswerSource::stale;
+  if (is_marked && (!resolved.error || !ask.options.serve_stale))
+    fail("G19",
+         fmt::format("ask {} is told an old answer {}",
+                     ask.number,
+                     resolved.error ? "and wants none" : "and not why"));
+  const bool was_kept = promised.fresh >= milliseconds{0};
+  if (!is_marked && was_kept && world_.now >= promised.fresh + milliseconds{1'000} &&
+      (resolved.source == AnswerSource::paid || resolved.source == AnswerSource::coalesced))
+    fail("G19", fmt::format("ask {} is told an old answer without its mark", ask.number));
 }
 
 void Checker::check_answer(const AskState& ask, const Resolved& resolved) {
@@ -180,6 +228,7 @@ void Checker::check_answer(const AskState& ask, const Resolved& resolved) {
   }
   const Promise& promised = promises_[number];
   const milliseconds now = world_.now;
+  check_mark(ask, resolved, promised);
   switch (resolved.source) {
     case AnswerSource::l1:
       ++sums.from_memory;

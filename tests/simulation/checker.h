@@ -163,6 +163,9 @@ class Checker {
   bool is_remembered_of_each(const CommitRequest& request);
   void remember_no_match(const Slot& slot, const CallRecord& call, milliseconds life);
   void check_answer(const AskState& ask, const Resolved& resolved);
+  void check_mark(const AskState& ask, const Resolved& resolved, const Promise& promised);
+  [[nodiscard]] bool has_old_answer(const AskState& ask) const;
+  void check_life_unmoved(const Slot& slot, std::string_view after);
   void read_ledger();
   void check_ends();
   void check_windows();

@@ -30,6 +30,8 @@ enum class ProcessDefect : std::uint8_t {
   stale_for_ever,
   stale_not_kept,        // an old answer is forgotten when a fresh one is looked for
   stale_remembered,      // … or told as fresh for a while after it stood in
+  stale_unmarked,        // … or told like any other
+  stale_stored_anew,     // … or stored once more, in the place of the one that did not come
   endings_forgotten,     // the shared tier does not remember that a window is over
   older_window_shared,   // … and takes an older window for a newer
   shared_read_not_aged,  // what was long on its way from there is told as fresh

@@ -77,6 +77,10 @@ void Process::ask(AskState& ask) {
       std::move(all),
       Deadline::in(ask.patience, clock_),
       [this, &ask](std::size_t, Resolved resolved) {
+        if (has(ProcessDefect::stale_unmarked) && resolved.source == AnswerSource::stale) {
+          resolved.source = AnswerSource::coalesced;
+          resolved.error.reset();
+        }
         if (is_alive) world_.checker.told(ask, std::move(resolved));
       },
       tally_);
@@ -358,6 +362,15 @@ void Process::carry_out(const FlightPtr& flight, act::Commit& commit) {
 }
 
 void Process::carry_out(const FlightPtr& flight, act::Release& release) {
+  if (has(ProcessDefect::stale_stored_anew) && flight->stale()) {
+    CommitRequest again;
+    again.slot = release.request.slot;
+    again.fence = release.request.fence;
+    again.gen = flight->stale()->gen + 1;
+    again.answer = flight->stale()->answer;
+    again.life = {milliseconds{60'000}, milliseconds{60'000}, milliseconds{60'000}};
+    (void)world_.checker.commit(again);
+  }
   exchange<Released>(
       who(flight),
       [&world = world_, request = release.request] { return world.checker.release(request); },

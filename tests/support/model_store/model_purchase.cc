@@ -460,6 +460,9 @@ Released ModelWorld::release(const ReleaseRequest& request, UtcMs now) {
   } else if (is_refused && request.cool_down.count() > 0 && defect != ModelDefect::no_cool_down) {
     claim->phase = Phase::cooling;
     claim->deadline = after(now, request.cool_down);
+    Entry* entry = look_up(entries_, request.slot);
+    if (defect == ModelDefect::failure_lengthens_life && entry != nullptr && entry->answer)
+      entry->fresh_until = std::max(entry->fresh_until, claim->deadline);
   } else {
     end_claim(request.slot, *claim, now);
   }

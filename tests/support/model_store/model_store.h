@@ -34,6 +34,7 @@ enum class ModelDefect : std::uint8_t {
   step_not_noted,          // the next provider is asked, and the ledger does not hear of the first
   answers_taken_for_no,    // who has answered in this window is said to have known nothing
   step_asked_again,        // … and the claim does not remember that the first has answered
+  failure_lengthens_life,  // an old answer counts as fresh while its key cools down
 };
 void set_defect(ModelWorld& world, ModelDefect defect);
 
