@@ -8,7 +8,7 @@ set -euo pipefail
 build=(
   ca-certificates ccache cmake g++ git mold ninja-build pkg-config
   libboost-json1.81-dev libcli11-dev libcurl4-openssl-dev libexpected-dev libfmt-dev libhiredis-dev
-  libicu-dev libpq-dev libsqlite3-dev libssl-dev libtomlplusplus-dev
+  libicu-dev libpq-dev prometheus-cpp-dev libsqlite3-dev libssl-dev libtomlplusplus-dev
 )
 tests=(
   clang-14 clang-format-14 clang-tidy-14 faketime libgmock-dev libgtest-dev locales pandoc pgbouncer

@@ -134,6 +134,18 @@ struct BatchConfig {
   std::int64_t max_errors = 0;  // row errors that stop the run; 0: never
 };
 
+/// `[serve]`: the HTTP gateway.
+struct ServeConfig {
+  std::vector<std::string> listen{"127.0.0.1:8080"};
+  bool open = false;       // whoever reaches a public address may ask
+  std::int64_t loops = 0;  // threads; 0: one for each core
+  std::chrono::milliseconds deadline{10'000};
+  std::chrono::milliseconds drain{30'000};
+  std::int64_t max_connections = 20'000;
+  std::int64_t max_body_mib = 16;
+  std::int64_t max_queries = 10'000;  // in one request
+};
+
 /// All that can be set; `geonce.toml` spells it the same way. The values here are the defaults.
 struct Config {
   std::filesystem::path store;  // the embedded store's file, or postgres://…
@@ -151,6 +163,7 @@ struct Config {
   SpoolConfig spool;
   SweepConfig sweep;
   BatchConfig batch;
+  ServeConfig serve;
 
   [[nodiscard]] bool has_postgres_store() const;
 };

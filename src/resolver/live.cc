@@ -201,15 +201,10 @@ class LiveResolver final : public Resolver {
     const Mono now = parts_.clock.now();
     std::vector<std::uint32_t> missing;
     for (std::size_t i = 0; i < asks.size(); ++i) {
-      const AskOptions& options = asks[i].options;
-      const auto cached = parts_.memory.find_one(asks[i].slot);
-      if (!cached || is_unwanted(*cached->answer, cached->answered_at, options)) {
+      if (auto known = remembered(asks[i].slot, asks[i].options))
+        done(i, std::move(*known));
+      else
         missing.push_back(static_cast<std::uint32_t>(i));
-        continue;
-      }
-      Resolved resolved = from_tier(*cached, AnswerSource::l1, now);
-      tally_.add(resolved);
-      done(i, std::move(resolved));
     }
     if (missing.empty()) return;
 
@@ -232,6 +227,14 @@ class LiveResolver final : public Resolver {
       under_way(reads_under_way_, 1);
       (shared_read_ ? *shared_read_ : read_).push({std::move(group), std::move(missing), nullptr});
     }
+  }
+
+  std::optional<Resolved> remembered(const Slot& slot, const AskOptions& options) override {
+    const auto cached = parts_.memory.find_one(slot);
+    if (!cached || is_unwanted(*cached->answer, cached->answered_at, options)) return std::nullopt;
+    Resolved resolved = from_tier(*cached, AnswerSource::l1, parts_.clock.now());
+    tally_.add(resolved);
+    return resolved;
   }
 
   std::vector<Resolved> resolve(std::vector<Ask> asks, Deadline deadline) override {

@@ -117,6 +117,10 @@ class Resolver {
                      Deadline deadline,
                      std::function<void(std::size_t, Resolved)> done) = 0;
 
+  /// The same of one, where this process's memory has the answer, and nothing else is asked; it
+  /// costs no more than that.
+  virtual std::optional<Resolved> remembered(const Slot& slot, const AskOptions& options) = 0;
+
   /// The same, waiting: one result per ask, same order.
   virtual std::vector<Resolved> resolve(std::vector<Ask> asks, Deadline deadline) = 0;
 

@@ -1,5 +1,6 @@
 // What the reference pages say of the program is what the program says of itself.
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -33,6 +34,32 @@ TEST(Docs, every_error_is_in_the_table_with_its_exit_code) {
         text.substr(begin, text.find('\n', begin) - begin),
         HasSubstr(fmt::format("| {} | {} |", error.exit_code, error.retryable ? "yes" : "no")));
     EXPECT_THAT(text, HasSubstr(fmt::format("\n| {} | ", error.exit_code)));
+  }
+}
+
+struct Meaning {
+  std::string_view name, text;
+};
+constexpr Meaning kMeanings[] = {
+#include "gateway/tables/problems.inc"
+};
+
+TEST(Docs, every_problem_is_explained_in_the_words_of_the_gateway) {
+  const auto text = page("http.md");
+  for (const Meaning& meaning : kMeanings)
+    EXPECT_THAT(text,
+                HasSubstr(fmt::format("\n| `/problems/{}` | {} |", meaning.name, meaning.text)));
+}
+
+TEST(Docs, every_error_that_a_question_may_meet_is_a_problem) {
+  for (int i = 0; i <= static_cast<int>(ErrorCode::internal); ++i) {
+    const auto code = static_cast<ErrorCode>(i);
+    if (code == ErrorCode::invalid_config || code == ErrorCode::not_found ||
+        code == ErrorCode::bad_encoding || code == ErrorCode::bad_csv)
+      continue;  // of files
+    std::string name(to_string(code));
+    std::ranges::replace(name, '_', '-');
+    EXPECT_TRUE(std::ranges::count(kMeanings, name, &Meaning::name) == 1) << name;
   }
 }
 

@@ -22,6 +22,9 @@ class SlowResolver final : public Resolver {
     open_.emplace_back(asks.size(), std::move(done));
     changed_.notify_all();
   }
+  std::optional<Resolved> remembered(const Slot& /*slot*/, const AskOptions& /*o*/) override {
+    return {};
+  }
   std::vector<Resolved> resolve(std::vector<Ask> /*asks*/, Deadline /*deadline*/) override {
     return {};
   }

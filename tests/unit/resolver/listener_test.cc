@@ -42,6 +42,7 @@ class SharedTier final : public Tier {
 class Doors final : public Resolver {
  public:
   void start(std::vector<Ask>, Deadline, std::function<void(std::size_t, Resolved)>) override {}
+  std::optional<Resolved> remembered(const Slot&, const AskOptions&) override { return {}; }
   std::vector<Resolved> resolve(std::vector<Ask>, Deadline) override { return {}; }
   std::vector<Resolved> peek(std::span<const Ask>, Deadline) override { return {}; }
   void have_ended(std::span<const Ended> windows) override {
