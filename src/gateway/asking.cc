@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -74,27 +77,6 @@ bool is_hit(AnswerSource source) {
   return false;
 }
 
-void put_fields(std::string& out, std::string_view key, const Resolved& resolved, UtcMs now) {
-  const auto at = std::back_inserter(out);
-  if (is_hit(resolved.source)) {
-    out += "Cache-Status: geonce; hit";
-    if (resolved.expires_at != 0)
-      fmt::format_to(at, "; ttl={}", (resolved.expires_at - now) / 1000);
-    out += "; detail=";
-    out += to_string(resolved.source);
-  } else {
-    out += "Cache-Status: geonce; fwd=miss";
-    if (resolved.is_stored) out += "; stored";
-    if (resolved.source == AnswerSource::coalesced) out += "; collapsed";
-  }
-  out += "\r\n";
-  if (resolved.answered_at != 0)
-    fmt::format_to(at, "Age: {}\r\n", std::max<UtcMs>(now - resolved.answered_at, 0) / 1000);
-  out += resolved.cost.micro_usd > 0 ? "Geonce-Billed: 1\r\n" : "Geonce-Billed: 0\r\n";
-  if (resolved.intent) fmt::format_to(at, "Geonce-Intent: {}\r\n", to_string(*resolved.intent));
-  out.append("Geonce-Key: ").append(key).append("\r\n");
-}
-
 void write_feature(JsonWriter& json, std::string_view key, const Resolved& resolved) {
   const Answer& answer = *resolved.answer;
   json.open();
@@ -117,7 +99,73 @@ void write_feature(JsonWriter& json, std::string_view key, const Resolved& resol
   json.close();
 }
 
+/// Answers a query that memory does not know.
+void answer_later(const GatewayParts& parts,
+                  const QueryView& query,
+                  const Keyed& keyed,
+                  const AskManner& manner,
+                  std::shared_ptr<HttpReply> reply,
+                  const Respond& respond) {
+  std::vector<Ask> asks;
+  asks.push_back(ask_of(query, keyed, manner));
+  parts.resolver.start(
+      std::move(asks),
+      Deadline::in(manner.patience, parts.clock),
+      [&parts, manner, key = parts.ring.text(keyed.key), reply = std::move(reply), respond](
+          std::size_t /*index*/, const Resolved& resolved) {
+        reply->send(respond(key, resolved, manner, parts.clock.now_utc()));
+      });
+}
+
+ServerResponse keyless(const Error& error,
+                       const GatewayParts& parts,
+                       const AskManner& manner,
+                       const Respond& respond) {
+  Resolved resolved;
+  resolved.error = error;
+  return respond({}, resolved, manner, parts.clock.now_utc());
+}
+
+/// The same where the second reader has to say what the key is.
+void answer_slowly(EndpointContext& context,
+                   const QueryView& query,
+                   Country country,
+                   const AskManner& manner,
+                   std::shared_ptr<HttpReply> reply,
+                   const Respond& respond) {
+  Query bytes = Query::from(query);
+  bytes.country = country;
+  context.slow.push([&parts = context.parts, bytes = std::move(bytes), manner, reply, respond](
+                        Normalizer& normalizer) {
+    const auto keyed = normalizer.key(bytes.view());
+    if (!keyed) return reply->send(keyless(keyed.error(), parts, manner, respond));
+    answer_later(parts, bytes.view(), *keyed, manner, reply, respond);
+  });
+}
+
 }  // namespace
+
+bool is_for_second(const EndpointContext& context, const Keyed& keyed) {
+  return context.parts.second != nullptr && keyed.mode == Mode::unparsed;
+}
+
+void answer(EndpointContext& context,
+            const QueryView& query,
+            const AskManner& manner,
+            HttpReply reply,
+            const Respond& respond) {
+  const GatewayParts& parts = context.parts;
+  const auto keyed = context.normalizer.key(query);
+  if (!keyed) return reply.send(keyless(keyed.error(), parts, manner, respond));
+  const auto kept = [&reply] { return std::make_shared<HttpReply>(std::move(reply)); };
+  if (is_for_second(context, *keyed))
+    return answer_slowly(context, query, keyed->country, manner, kept(), respond);
+  Slot slot;
+  slot.key = keyed->key;
+  if (const auto known = parts.resolver.remembered(slot, manner.options))
+    return reply.send(respond(parts.ring.text(keyed->key), *known, manner, parts.clock.now_utc()));
+  answer_later(parts, query, *keyed, manner, kept(), respond);
+}
 
 Result<AskManner> manner_of(const ServerRequest& request,
                             std::string_view timeout,
@@ -151,6 +199,32 @@ Ask ask_of(const QueryView& query, const Keyed& keyed, const AskManner& manner) 
   return ask;
 }
 
+void add_source(ServerResponse& response,
+                std::string_view key,
+                const Resolved& resolved,
+                UtcMs now) {
+  std::string& out = response.fields;
+  out.reserve(256);
+  const auto at = std::back_inserter(out);
+  if (is_hit(resolved.source)) {
+    out += "Cache-Status: geonce; hit";
+    if (resolved.expires_at != 0)
+      fmt::format_to(at, "; ttl={}", (resolved.expires_at - now) / 1000);
+    out += "; detail=";
+    out += to_string(resolved.source);
+  } else {
+    out += "Cache-Status: geonce; fwd=miss";
+    if (resolved.is_stored) out += "; stored";
+    if (resolved.source == AnswerSource::coalesced) out += "; collapsed";
+  }
+  out += "\r\n";
+  if (resolved.answered_at != 0)
+    fmt::format_to(at, "Age: {}\r\n", std::max<UtcMs>(now - resolved.answered_at, 0) / 1000);
+  out += resolved.cost.micro_usd > 0 ? "Geonce-Billed: 1\r\n" : "Geonce-Billed: 0\r\n";
+  if (resolved.intent) fmt::format_to(at, "Geonce-Intent: {}\r\n", to_string(*resolved.intent));
+  out.append("Geonce-Key: ").append(key).append("\r\n");
+}
+
 ServerResponse response_of(std::string_view key,
                            const Resolved& resolved,
                            const AskManner& manner,
@@ -160,13 +234,12 @@ ServerResponse response_of(std::string_view key,
     const bool in_doubt = resolved.error->billed == Billed::unknown;
     response.add("Geonce-Billed", in_doubt ? "?" : resolved.cost.micro_usd > 0 ? "1" : "0");
     if (resolved.intent) response.add("Geonce-Intent", to_string(*resolved.intent));
-    response.add("Geonce-Key", key);
+    if (!key.empty()) response.add("Geonce-Key", key);
     return response;
   }
   ServerResponse response;
   response.content_type = manner.as_geojson ? "application/geo+json" : "application/json";
-  response.fields.reserve(256);
-  put_fields(response.fields, key, resolved, now);
+  add_source(response, key, resolved, now);
   response.body.reserve(640);
   JsonWriter json(response.body);
   if (manner.as_geojson)

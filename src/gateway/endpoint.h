@@ -30,6 +30,16 @@ struct EndpointContext {
 
 using Endpoint = void (*)(EndpointContext&, const ServerRequest&, HttpReply);
 
+// compat/<api>.cc
+void get_csv2geo(EndpointContext& context, const ServerRequest& request, HttpReply reply);
+void get_geocodio(EndpointContext& context, const ServerRequest& request, HttpReply reply);
+void get_google_geocode(EndpointContext& context, const ServerRequest& request, HttpReply reply);
+void get_mapbox(EndpointContext& context, const ServerRequest& request, HttpReply reply);
+void get_nominatim(EndpointContext& context, const ServerRequest& request, HttpReply reply);
+void get_opencage(EndpointContext& context, const ServerRequest& request, HttpReply reply);
+void get_pelias(EndpointContext& context, const ServerRequest& request, HttpReply reply);
+void get_photon(EndpointContext& context, const ServerRequest& request, HttpReply reply);
+
 // endpoints/<name>.cc
 void get_geocode(EndpointContext& context, const ServerRequest& request, HttpReply reply);
 void post_geocode(EndpointContext& context, const ServerRequest& request, HttpReply reply);

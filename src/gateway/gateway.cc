@@ -22,6 +22,20 @@ constexpr std::array kRoutes{
     Route{HttpMethod::get, "/readyz", get_readiness},
     Route{HttpMethod::get, "/metrics", get_metrics},
     Route{HttpMethod::get, "/problems/", get_problem},
+    // The paths that other APIs have, so that a client needs another host and nothing else.
+    Route{HttpMethod::get, "/api/v1/geocode", get_csv2geo},
+    Route{HttpMethod::get, "/v1.6/geocode", get_geocodio},
+    Route{HttpMethod::get, "/v1.7/geocode", get_geocodio},
+    Route{HttpMethod::get, "/v1.8/geocode", get_geocodio},
+    Route{HttpMethod::get, "/v1.9/geocode", get_geocodio},
+    Route{HttpMethod::get, "/maps/api/geocode/json", get_google_geocode},
+    Route{HttpMethod::get, "/search/geocode/v6/forward", get_mapbox},
+    Route{HttpMethod::get, "/search", get_nominatim},
+    Route{HttpMethod::get, "/search.php", get_nominatim},
+    Route{HttpMethod::get, "/geocode/v1/json", get_opencage},
+    Route{HttpMethod::get, "/v1/search", get_pelias},
+    Route{HttpMethod::get, "/api", get_photon},
+    Route{HttpMethod::get, "/api/", get_photon},
 };
 
 bool leads_to(const Route& route, std::string_view path) {

@@ -41,11 +41,14 @@ ServerResponse problem(const Error& error) {
   if (!error.source.empty()) json.member("source", error.source);
   json.close();
   response.body += '\n';
-  if (kind.retryable || error.retry_after.count() > 0) {
-    const auto seconds = std::chrono::ceil<std::chrono::seconds>(error.retry_after).count();
-    response.add("Retry-After", std::to_string(std::max<std::int64_t>(seconds, 1)));
-  }
+  add_retry_after(response, error);
   return response;
+}
+
+void add_retry_after(ServerResponse& response, const Error& error) {
+  if (!row(error.code).retryable && error.retry_after.count() <= 0) return;
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(error.retry_after).count();
+  response.add("Retry-After", std::to_string(std::max<std::int64_t>(seconds, 1)));
 }
 
 }  // namespace geonce

@@ -51,61 +51,6 @@ QueryView query_of(const EndpointContext& context) {
   return query;
 }
 
-/// Whether only the second reader can say what the key is.
-bool is_for_second(const EndpointContext& context, const Keyed& keyed) {
-  return context.parts.second != nullptr && keyed.mode == Mode::unparsed;
-}
-
-/// Answers a query that memory does not know.
-void answer_later(const GatewayParts& parts,
-                  const QueryView& query,
-                  const Keyed& keyed,
-                  const AskManner& manner,
-                  std::shared_ptr<HttpReply> reply) {
-  std::vector<Ask> asks;
-  asks.push_back(ask_of(query, keyed, manner));
-  parts.resolver.start(std::move(asks),
-                       Deadline::in(manner.patience, parts.clock),
-                       [&parts, manner, key = parts.ring.text(keyed.key), reply = std::move(reply)](
-                           std::size_t /*index*/, const Resolved& resolved) {
-                         reply->send(response_of(key, resolved, manner, parts.clock.now_utc()));
-                       });
-}
-
-/// The same where the second reader has to say what the key is.
-void answer_slowly(EndpointContext& context,
-                   const QueryView& query,
-                   Country country,
-                   const AskManner& manner,
-                   std::shared_ptr<HttpReply> reply) {
-  Query bytes = Query::from(query);
-  bytes.country = country;
-  context.slow.push(
-      [&parts = context.parts, bytes = std::move(bytes), manner, reply](Normalizer& normalizer) {
-        const auto keyed = normalizer.key(bytes.view());
-        if (!keyed) return reply->send(problem(keyed.error()));
-        answer_later(parts, bytes.view(), *keyed, manner, reply);
-      });
-}
-
-void answer_one(EndpointContext& context,
-                const QueryView& query,
-                const AskManner& manner,
-                HttpReply reply) {
-  const GatewayParts& parts = context.parts;
-  const auto keyed = context.normalizer.key(query);
-  if (!keyed) return reply.send(problem(keyed.error()));
-  if (is_for_second(context, *keyed))
-    return answer_slowly(
-        context, query, keyed->country, manner, std::make_shared<HttpReply>(std::move(reply)));
-  Slot slot;
-  slot.key = keyed->key;
-  if (const auto known = parts.resolver.remembered(slot, manner.options))
-    return reply.send(
-        response_of(parts.ring.text(keyed->key), *known, manner, parts.clock.now_utc()));
-  answer_later(parts, query, *keyed, manner, std::make_shared<HttpReply>(std::move(reply)));
-}
-
 // --- several queries in one request
 
 /// A request with several queries, until the last one is answered.
@@ -250,7 +195,7 @@ void get_geocode(EndpointContext& context, const ServerRequest& request, HttpRep
     return reply.send(problem(known.error()));
   const auto manner = manner_of(request, context.parameters.value("timeout_ms"), context.parts);
   if (!manner) return reply.send(problem(manner.error()));
-  answer_one(context, query_of(context), *manner, std::move(reply));
+  answer(context, query_of(context), *manner, std::move(reply), response_of);
 }
 
 void post_geocode(EndpointContext& context, const ServerRequest& request, HttpReply reply) {
@@ -268,7 +213,7 @@ void post_geocode(EndpointContext& context, const ServerRequest& request, HttpRe
   if (list == nullptr) {
     const auto query = query_from(many->body, context.parts.options.default_country);
     if (!query) return many->reply.send(problem(query.error()));
-    return answer_one(context, *query, many->manner, std::move(many->reply));
+    return answer(context, *query, many->manner, std::move(many->reply), response_of);
   }
   if (auto read = read_list(*list, *many); !read) return many->reply.send(problem(read.error()));
   auto keys = keys_of(context.normalizer, many->queries);

@@ -6,6 +6,7 @@ Standard library only; pytest is needed by the tests themselves.
 from .addresses import us_addresses, write_csv
 from .fakegeo import BillLine, Fakegeo, point_of
 from .gate import Gate
+from .gateway import Gateway
 from .libpostal import Libpostal
 from .money import (
     Sums,
@@ -25,6 +26,7 @@ __all__ = [
     "Fakegeo",
     "Finished",
     "Gate",
+    "Gateway",
     "Geonce",
     "Libpostal",
     "PgBouncer",
