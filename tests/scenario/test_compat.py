@@ -65,7 +65,7 @@ def test_geopy_finds_an_address_and_does_not_find_another(us, provider, script, 
     found, again, nothing = ask(script, us, name, ADDRESS, ADDRESS.upper(), NOWHERE)
     assert found[:2] == pytest.approx(point_of(ADDRESS), abs=1e-6)
     assert again[:2] == found[:2]
-    assert found[2].lower().startswith("5 main street"), found
+    assert "main street" in found[2].lower(), found
     assert nothing is None
     assert len(provider.bill()) == 2, "the second spelling is the same address"
 
