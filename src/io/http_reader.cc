@@ -302,6 +302,8 @@ void HttpReader::read_head() {
   feed(scanned_);
   scanned_ = line_begin_ = 0;
   if (reading.fault || state_->parser->is_done()) return;
+  if (!state_->parser->is_header_done())  // too short for the library to say what is wrong
+    return stop({400, "this is no HTTP/1.1 request"});
   reading.keep_head();
 }
 

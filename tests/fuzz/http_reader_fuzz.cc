@@ -1,4 +1,6 @@
 // Any bytes, cut anywhere: the reader sees the same requests as when they come in one piece.
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -38,7 +40,7 @@ std::vector<std::string> read(std::string_view bytes, std::size_t piece) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const auto whole = read(bytes, SIZE_MAX);
-  for (const std::size_t piece : {1, 5})
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{5}})
     if (read(bytes, piece) != whole) __builtin_trap();
   return 0;
 }

@@ -172,6 +172,7 @@ const Case kFaults[] = {
     {"no_path", "GET a HTTP/1.1\r\nHost: x\r\n\r\n", {"400"}},
     {"asterisk_of_get", "GET * HTTP/1.1\r\nHost: x\r\n\r\n", {"400"}},
     {"fragment", "GET /a#b HTTP/1.1\r\nHost: x\r\n\r\n", {"400"}},
+    {"too_short_for_a_version", "7 \xff \r\n\r\n", {"400"}},
     {"nothing_of_http", "\x16\x03\x01\x02\r\n\r\n", {"400"}},
     {"a_good_one_first",
      "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\n\r\n",
