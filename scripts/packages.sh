@@ -12,7 +12,7 @@ build=(
 )
 tests=(
   clang-14 clang-format-14 clang-tidy-14 faketime libgmock-dev libgtest-dev locales pandoc pgbouncer
-  postgresql-15 postgresql-15-postgis-3 python3 python3-geopy python3-pytest redis-sentinel redis-server redis-tools zlib1g-dev
+  postgresql-15 postgresql-15-postgis-3 python3 python3-geopy python3-jsonschema python3-pytest python3-yaml redis-sentinel redis-server redis-tools zlib1g-dev
 )
 bench=(python3-hiredis python3-pandas python3-psycopg python3-redis)
 

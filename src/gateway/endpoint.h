@@ -46,6 +46,7 @@ void post_geocode(EndpointContext& context, const ServerRequest& request, HttpRe
 void get_health(EndpointContext& context, const ServerRequest& request, HttpReply reply);
 void get_readiness(EndpointContext& context, const ServerRequest& request, HttpReply reply);
 void get_metrics(EndpointContext& context, const ServerRequest& request, HttpReply reply);
+void get_openapi(EndpointContext& context, const ServerRequest& request, HttpReply reply);
 void get_problem(EndpointContext& context, const ServerRequest& request, HttpReply reply);
 
 }  // namespace geonce

@@ -21,6 +21,7 @@ constexpr std::array kRoutes{
     Route{HttpMethod::get, "/healthz", get_health},
     Route{HttpMethod::get, "/readyz", get_readiness},
     Route{HttpMethod::get, "/metrics", get_metrics},
+    Route{HttpMethod::get, "/openapi.json", get_openapi},
     Route{HttpMethod::get, "/problems/", get_problem},
     // The paths that other APIs have, so that a client needs another host and nothing else.
     Route{HttpMethod::get, "/api/v1/geocode", get_csv2geo},
