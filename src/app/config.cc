@@ -116,7 +116,8 @@ class Loader {
     for (const auto& row : config_rows())
       if (row.path.find('*') == std::string_view::npos) names.push_back(variable_of(row.path));
     for (const auto& [name, text] : environment_) {
-      if (!name.starts_with("GEONCE_") || name == "GEONCE_CONFIG") continue;
+      if (!name.starts_with("GEONCE_") || name == "GEONCE_CONFIG" || name == "GEONCE_FAILPOINTS")
+        continue;
       if (const auto target = target_of_variable(name)) {
         set(*target->first,
             target->second,

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/failpoint.h"
+
 namespace geonce {
 namespace {
 
@@ -144,6 +146,16 @@ Result<LineOut> LineOut::resume(const std::string& path, std::uint64_t offset) {
 }
 
 Result<void> LineOut::write(std::string_view bytes) {
+  const Fault fault = failpoint(FailPoint::output_write, [&] {
+    // What could not be written at all is found by the call below.
+    const ssize_t half = ::write(state_->fd, bytes.data(), bytes.size() / 2);
+    if (half > 0) bytes.remove_prefix(static_cast<std::size_t>(half));
+    if (half > 0) state_->offset += static_cast<std::uint64_t>(half);
+  });
+  if (fault.error != 0) {
+    errno = fault.error;
+    return fail(state_->error("write"));
+  }
   while (!bytes.empty()) {
     const ssize_t written = ::write(state_->fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
@@ -164,6 +176,7 @@ Result<void> LineOut::finish() {
   if (s.is_direct) return {};
   if (auto synced = sync(); !synced) return synced;
   if (::rename(s.part.c_str(), s.target.c_str()) != 0) return fail(s.error("name"));
+  failpoint(FailPoint::output_named);
   // The new name survives a power cut only when the folder is on disk as well.
   const fs::path folder = s.target.has_parent_path() ? s.target.parent_path() : fs::path(".");
   const int folder_fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

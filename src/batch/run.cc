@@ -16,6 +16,7 @@
 #include "batch/line_out.h"
 #include "batch/row_work.h"
 #include "core/json_text.h"
+#include "io/failpoint.h"
 
 namespace geonce {
 namespace {
@@ -662,6 +663,7 @@ Result<void> Run::save(RowWork& work) {
 Result<void> Run::flush_saved() {
   if (to_save_.empty()) return {};
   auto saved = store_.save_chunks(head_.id, to_save_, Deadline::in(kPatience, clock_));
+  failpoint(FailPoint::batch_saved);
   to_save_.clear();
   to_save_bytes_ = 0;
   return saved;
@@ -669,6 +671,7 @@ Result<void> Run::flush_saved() {
 
 Result<void> Run::write(RowWork& work) {
   if (work.failure) return fail(*work.failure);
+  failpoint(FailPoint::row_answered);
   if (auto put = out_->write(work.output); !put) return put;
   if (exceptions_)
     if (auto put = exceptions_->write(work.exceptions); !put) return put;
@@ -764,6 +767,7 @@ Result<BatchReport> Run::operator()(const std::stop_token& stop,
                                 deadline);
   if (!head) return fail(head.error());
   head_ = std::move(*head);
+  failpoint(FailPoint::batch_begins);
   was_known_ = !head_.is_new;
   // By the store's clock, as the age of its answers is.
   if (options_.refresh)
@@ -840,6 +844,7 @@ Result<BatchReport> Run::operator()(const std::stop_token& stop,
   if (has_store)
     if (auto closed = store_.close_batch(head_, Deadline::in(kPatience, clock_)); !closed)
       return fail(closed.error());
+  failpoint(FailPoint::batch_closed);
   return report;
 }
 

@@ -1,6 +1,7 @@
 #include <clocale>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "io/failpoint.h"
 #include "io/libpostal_helper.h"
 
 namespace {
@@ -63,6 +65,12 @@ int run(int argc, char** argv) {
       ->type_name("KEY=VALUE");
   app.fallthrough();
   add_commands(app, program);
+  if (const char* orders = std::getenv("GEONCE_FAILPOINTS"); orders != nullptr) {
+    if (const auto set = geonce::set_failpoints(orders); !set) {
+      fmt::print(stderr, "geonce: {}\n", set.error().message);
+      return geonce::row(set.error().code).exit_code;
+    }
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -9,6 +9,7 @@
 #include "app/shared_tier.h"
 #include "batch/line_out.h"
 #include "core/normalize.h"
+#include "io/failpoint.h"
 
 namespace geonce::cli {
 namespace {
@@ -93,6 +94,7 @@ std::vector<Missing> missing_of(const Named& what) {
 }
 
 void tell_redis(const Globals& globals, Store& store) {
+  failpoint(FailPoint::window_ended);
   const auto loaded = load(globals);
   const auto told =
       loaded ? tell_shared_tier(loaded->config, store) : Result<void>(fail(loaded.error()));

@@ -9,8 +9,10 @@
 #include <unordered_map>
 
 #include <curl/curl.h>
+#include <sys/socket.h>
 
 #include "core/guarded.h"
+#include "io/failpoint.h"
 
 namespace geonce {
 namespace {
@@ -37,6 +39,25 @@ struct Call {
   bool head_ended = false;        // the blank line after the headers was read
 };
 
+// --- what failpoints need ---------------------------------------------------------------------
+
+/// The first bytes of a request, past libcurl: whoever dies then has sent half of one. (Over TLS
+/// they are noise to the server, as half a record is.)
+void send_a_part(const Call& call) {
+  curl_socket_t socket = CURL_SOCKET_BAD;
+  curl_easy_getinfo(call.easy, CURLINFO_ACTIVESOCKET, &socket);
+  const std::string_view part = std::string_view(call.request.method).substr(0, 2);
+  if (socket != CURL_SOCKET_BAD) (void)::send(socket, part.data(), part.size(), MSG_NOSIGNAL);
+}
+
+/// libcurl tells of what it has handed to the kernel. A body, where there is one, follows the head.
+int after_sending(CURL*, curl_infotype type, char*, std::size_t, void* user) {
+  const auto& call = *static_cast<Call*>(user);
+  if (type == (call.request.body.empty() ? CURLINFO_HEADER_OUT : CURLINFO_DATA_OUT))
+    failpoint(FailPoint::call_sent);
+  return 0;
+}
+
 // --- what libcurl calls --------------------------------------------------------------------------
 
 // Called when the connection stands and the request is about to be written. libcurl calls it again
@@ -53,6 +74,7 @@ int before_sending(void* user, char*, char*, int, int) {
     return CURL_PREREQFUNC_ABORT;
   }
   call.sent = true;
+  failpoint(FailPoint::call_half_sent, [&call] { send_a_part(call); });
   return CURL_PREREQFUNC_OK;
 }
 
@@ -65,6 +87,7 @@ std::string_view trimmed(std::string_view text) {
 std::size_t take_header(char* data, std::size_t size, std::size_t count, void* user) {
   auto& call = *static_cast<Call*>(user);
   const std::string_view line(data, size * count);
+  failpoint(FailPoint::call_head);
   call.header_bytes += line.size();
   if (call.header_bytes > kMaxHeaderBytes) {
     call.stopped = "the answer's headers are too large";
@@ -88,6 +111,7 @@ std::size_t take_header(char* data, std::size_t size, std::size_t count, void* u
 
 std::size_t take_body(char* data, std::size_t size, std::size_t count, void* user) {
   auto& call = *static_cast<Call*>(user);
+  failpoint(FailPoint::call_body);
   const std::size_t bytes = size * count;
   if (call.response.body.size() + bytes > call.request.max_body) {
     call.stopped = "the answer is larger than allowed";
@@ -158,6 +182,11 @@ void set_up(Call& call, const std::string& user_agent) {
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, &call);
   curl_easy_setopt(easy, CURLOPT_PRIVATE, &call);
+  if (has_failpoints()) {
+    curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, after_sending);
+    curl_easy_setopt(easy, CURLOPT_DEBUGDATA, &call);
+    curl_easy_setopt(easy, CURLOPT_VERBOSE, 1L);
+  }
 }
 
 // --- the client ----------------------------------------------------------------------------------

@@ -346,7 +346,8 @@ bool PgConnection::wait_for_socket(bool writable, Deadline deadline, const Clock
 Result<PgRows> PgConnection::query(const char* sql,
                                    std::span<const PgParam> params,
                                    Deadline deadline,
-                                   const Clock& clock) {
+                                   const Clock& clock,
+                                   std::optional<FailPoint> sent) {
   std::vector<Oid> types;
   std::vector<const char*> values;
   std::vector<int> lengths;
@@ -356,16 +357,16 @@ Result<PgRows> PgConnection::query(const char* sql,
     values.push_back(param.value.data());
     lengths.push_back(static_cast<int>(param.value.size()));
   }
-  const int sent = PQsendQueryParams(handle_,
-                                     sql,
-                                     static_cast<int>(params.size()),
-                                     types.data(),
-                                     values.data(),
-                                     lengths.data(),
-                                     formats.data(),
-                                     1);
-  if (sent == 0) return fail(lost(deadline, clock));
-  return finish(deadline, clock);
+  const int is_sent = PQsendQueryParams(handle_,
+                                        sql,
+                                        static_cast<int>(params.size()),
+                                        types.data(),
+                                        values.data(),
+                                        lengths.data(),
+                                        formats.data(),
+                                        1);
+  if (is_sent == 0) return fail(lost(deadline, clock));
+  return finish(deadline, clock, sent);
 }
 
 Result<void> PgConnection::script(const std::string& sql, Deadline deadline, const Clock& clock) {
@@ -374,7 +375,9 @@ Result<void> PgConnection::script(const std::string& sql, Deadline deadline, con
   return {};
 }
 
-Result<PgRows> PgConnection::finish(Deadline deadline, const Clock& clock) {
+Result<PgRows> PgConnection::finish(Deadline deadline,
+                                    const Clock& clock,
+                                    std::optional<FailPoint> sent) {
   end_ = PgEnd::done;
   sqlstate_.clear();
   for (;;) {
@@ -382,6 +385,8 @@ Result<PgRows> PgConnection::finish(Deadline deadline, const Clock& clock) {
     if (flushed == 0) break;
     if (flushed < 0 || !wait_for_socket(true, deadline, clock)) return fail(lost(deadline, clock));
   }
+  if (sent) failpoint(*sent);
+  if (failpoint(FailPoint::postgres_reply).error != 0) return fail(lost(deadline, clock));
   PgRows rows;
   std::optional<Error> error;
   for (;;) {

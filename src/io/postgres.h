@@ -13,6 +13,7 @@
 
 #include "core/clock.h"
 #include "core/result.h"
+#include "io/failpoint.h"
 
 struct pg_conn;
 struct pg_result;
@@ -166,10 +167,13 @@ class PgConnection {
   /// One statement. Without `begin` it is a transaction of its own.
   /// errors    deadline_exceeded  then the connection is closed, and it may have happened or not
   ///           store_unavailable, store_busy, store_corrupt, disk_full, internal
+  ///
+  /// sent      is passed when the server has the statement and its reply is not read
   Result<PgRows> query(const char* sql,
                        std::span<const PgParam> params,
                        Deadline deadline,
-                       const Clock& clock);
+                       const Clock& clock,
+                       std::optional<FailPoint> sent = {});
   Result<PgRows> query(const std::string& sql,
                        std::span<const PgParam> params,
                        Deadline deadline,
@@ -198,7 +202,7 @@ class PgConnection {
 
  private:
   explicit PgConnection(pg_conn* handle);
-  Result<PgRows> finish(Deadline deadline, const Clock& clock);
+  Result<PgRows> finish(Deadline deadline, const Clock& clock, std::optional<FailPoint> sent = {});
   /// false: the deadline has passed, or the connection is gone.
   bool wait_for_socket(bool writable, Deadline deadline, const Clock& clock);
   Error failure(const pg_result* result);

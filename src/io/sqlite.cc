@@ -6,6 +6,8 @@
 
 #include <sqlite3.h>
 
+#include "io/failpoint.h"
+
 namespace geonce {
 namespace {
 
@@ -318,7 +320,7 @@ Result<SqliteTransaction> SqliteTransaction::begin(SqliteDb& db, Kind kind) {
   GEONCE_EXPECTS(!db.has_failed());
   db.prepare(kind == Kind::write ? "BEGIN IMMEDIATE" : "BEGIN").run();
   if (auto begun = db.take_error(); !begun) return fail(begun.error());
-  return SqliteTransaction(&db);
+  return SqliteTransaction(&db, kind);
 }
 
 SqliteTransaction::~SqliteTransaction() {
@@ -334,6 +336,13 @@ void SqliteTransaction::roll_back() {
 }
 
 Result<void> SqliteTransaction::commit() {
+  if (kind_ == Kind::write && !db_->has_failed()) {
+    if (const Fault fault = failpoint(FailPoint::sqlite_commit); fault.error != 0) {
+      const Error error = explain(SQLITE_IOERR, fault.error, "", db_->path());
+      roll_back();
+      return fail(error);
+    }
+  }
   db_->prepare("COMMIT").run();
   if (auto done = db_->take_error(); !done) {
     roll_back();

@@ -147,7 +147,9 @@ class SqliteTransaction {
   /// for a lock later on.
   /// errors    store_busy, and what statements come to
   static Result<SqliteTransaction> begin(SqliteDb& db, Kind kind);
-  SqliteTransaction(SqliteTransaction&& other) noexcept : db_(other.db_) { other.db_ = nullptr; }
+  SqliteTransaction(SqliteTransaction&& other) noexcept : db_(other.db_), kind_(other.kind_) {
+    other.db_ = nullptr;
+  }
   SqliteTransaction(const SqliteTransaction&) = delete;
   SqliteTransaction& operator=(const SqliteTransaction&) = delete;
   SqliteTransaction& operator=(SqliteTransaction&&) = delete;
@@ -157,9 +159,10 @@ class SqliteTransaction {
   Result<void> commit();
 
  private:
-  explicit SqliteTransaction(SqliteDb* db) : db_(db) {}
+  SqliteTransaction(SqliteDb* db, Kind kind) : db_(db), kind_(kind) {}
   void roll_back();
   SqliteDb* db_;
+  Kind kind_;
 };
 
 /// The SQLite library's own version.

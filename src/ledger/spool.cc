@@ -21,6 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/failpoint.h"
+
 namespace geonce {
 namespace {
 
@@ -193,6 +195,11 @@ tl::unexpected<Error> fail_errno(int error, std::string_view deed, const fs::pat
 
 /// 0 or errno. One write(2), and more only where the kernel took less.
 int write_all(int fd, std::string_view bytes) {
+  const Fault fault = failpoint(FailPoint::spool_write, [&] {
+    const ssize_t half = ::write(fd, bytes.data(), bytes.size() / 2);
+    if (half > 0) bytes.remove_prefix(static_cast<std::size_t>(half));
+  });
+  if (fault.error != 0) return fault.error;
   while (!bytes.empty()) {
     const ssize_t count = ::write(fd, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
@@ -200,6 +207,12 @@ int write_all(int fd, std::string_view bytes) {
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
   return 0;
+}
+
+/// 0 or errno
+int sync_file(int fd) {
+  if (const Fault fault = failpoint(FailPoint::spool_sync); fault.error != 0) return fault.error;
+  return ::fdatasync(fd) == 0 ? 0 : errno;
 }
 
 /// 0 or errno; shorter than asked at the end of the file.
@@ -426,7 +439,7 @@ class FileSpool final : public Spool {
       syncing_ = true;
       const std::uint64_t upto = written_;
       lock.unlock();
-      const int error = ::fdatasync(fd_.get()) == 0 ? 0 : errno;
+      const int error = sync_file(fd_.get());
       lock.lock();
       syncing_ = false;
       if (error == 0)
@@ -440,8 +453,9 @@ class FileSpool final : public Spool {
   }
 
   Result<void> sync_now() {
-    if (::fdatasync(fd_.get()) == 0) return {};
-    break_with(fail_errno(errno, "sync", path_).value());
+    const int error = sync_file(fd_.get());
+    if (error == 0) return {};
+    break_with(fail_errno(error, "sync", path_).value());
     return fail(*broken_);
   }
 

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "core/normalize.h"
+#include "io/failpoint.h"
 #include "resolver/request.h"
 
 namespace geonce {
@@ -307,7 +308,10 @@ Result<AdoptReport> adopt(const std::filesystem::path& spool_folder, const Adopt
   AdoptReport report;
   auto adopted = adopt_dead_spools(spool_folder, [&](const DeadSpool& spool) {
     if (!spool.damage.empty()) report.notes.push_back(spool.damage);
-    return adopt_spool(spool, parts, report);
+    failpoint(FailPoint::adoption_begins);
+    auto done = adopt_spool(spool, parts, report);
+    failpoint(FailPoint::adoption_done);
+    return done;
   });
   if (!adopted) return fail(std::move(adopted.error()));
   report.spools = adopted->spools;

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "core/place_keys.h"
+#include "io/failpoint.h"
 #include "resolver/flight.h"
 #include "resolver/former_answers.h"
 #include "resolver/lane.h"
@@ -198,6 +199,7 @@ class LiveResolver final : public Resolver {
   LiveResolver& operator=(const LiveResolver&) = delete;
 
   void start(std::vector<Ask> asks, Deadline deadline, Group::Done done) override {
+    failpoint(FailPoint::ask_begins);
     const Mono now = parts_.clock.now();
     std::vector<std::uint32_t> missing;
     for (std::size_t i = 0; i < asks.size(); ++i) {
@@ -387,6 +389,7 @@ class LiveResolver final : public Resolver {
   void carry_out(const FlightPtr& flight, act::Done&) {
     const Ending& ending = flight->request.ending();
     const Resolved& resolved = ending.resolved;
+    failpoint(FailPoint::entry_committed);
     if (resolved.answer && ending.fresh_left > milliseconds{0}) {
       const Remembered entry{flight->request.subject().slot,
                              {resolved.answer,
@@ -630,6 +633,7 @@ class LiveResolver final : public Resolver {
     std::vector<IntentId> intents;
     for (const auto& call : calls)
       for (const Ready& rider : call->riders) intents.push_back(rider.call.intent);
+    failpoint(FailPoint::call_unmarked);
     const auto marked = parts_.spool.mark_sent(intents);
     for (const auto& call : calls) {
       if (!marked) {
@@ -662,6 +666,7 @@ class LiveResolver final : public Resolver {
   /// On the HTTP client's thread, right before the first byte (R2). A slow disk or a busy client
   /// may have used up the window since the claim.
   bool may_send(LiveCall& call) {
+    failpoint(FailPoint::call_marked);
     const Mono now = parts_.clock.now();
     for (const Ready& rider : call.riders)
       if (rider.call.send_before <= now) call.held_back = Unsent::late;
@@ -672,6 +677,7 @@ class LiveResolver final : public Resolver {
   /// again.
   void was_transferred(const std::shared_ptr<LiveCall>& call, Transfer transfer) {
     if (transfer.end == TransferEnd::complete) {
+      failpoint(FailPoint::answer_read);
       SpooledResponse response;
       for (const Ready& rider : call->riders) response.intents.push_back(rider.call.intent);
       response.provider = parts_.chain[call->lane]->traits().name;
@@ -681,6 +687,7 @@ class LiveResolver final : public Resolver {
       response.body = transfer.response.body;
       ignore(parts_.spool.append(response),
              "the answer is in memory still and goes to the store now");
+      failpoint(FailPoint::answer_spooled);
     }
     call->transfer = std::move(transfer);
     decode_.push(call);
@@ -929,6 +936,7 @@ class LiveResolver final : public Resolver {
       limit_wait(caller, boarded.flight, asked);
     if (!boarded.leads) return;
     under_way(flights_under_way_, 1);
+    failpoint(FailPoint::flight_begins);
     drive(boarded.flight, std::move(boarded.flight->first));
   }
 
@@ -1026,7 +1034,14 @@ class LiveResolver final : public Resolver {
     // The send window starts here, before the store is asked: `write` reads the clock first.
     write<Taken>(
         std::move(items),
-        [this](auto requests) { return parts_.store.take(requests, store_deadline()); },
+        [this](auto requests) {
+          auto taken = parts_.store.take(requests, store_deadline());
+          failpoint(FailPoint::take_done);
+          if (taken &&
+              std::ranges::any_of(*taken, [](const Taken& one) { return one.attempt > 1; }))
+            failpoint(FailPoint::takeover_done);
+          return taken;
+        },
         [this](const FlightPtr& flight, Result<Taken> taken, Mono asked) {
           const std::size_t lane = flight->lane;
           const bool bulk = goes_by_bulk(*flight, lane);
@@ -1038,7 +1053,11 @@ class LiveResolver final : public Resolver {
   void do_advance(std::vector<StoreItem<AdvanceRequest>> items) {
     write<Advanced>(
         std::move(items),
-        [this](auto requests) { return parts_.store.advance(requests, store_deadline()); },
+        [this](auto requests) {
+          auto done = parts_.store.advance(requests, store_deadline());
+          failpoint(FailPoint::advance_done);
+          return done;
+        },
         [this](const FlightPtr& flight, Result<Advanced> advanced, Mono asked) {
           drive(flight, flight->request.was_advanced(std::move(advanced), asked, moment(*flight)));
         });
@@ -1046,7 +1065,11 @@ class LiveResolver final : public Resolver {
   void do_commit(std::vector<StoreItem<CommitRequest>> items) {
     write<Committed>(
         std::move(items),
-        [this](auto requests) { return parts_.store.commit(requests, store_deadline()); },
+        [this](auto requests) {
+          auto done = parts_.store.commit(requests, store_deadline());
+          failpoint(FailPoint::commit_done);
+          return done;
+        },
         [this](const FlightPtr& flight, Result<Committed> committed, Mono asked) {
           drive(flight,
                 flight->request.was_committed(std::move(committed), asked, moment(*flight)));
@@ -1055,7 +1078,11 @@ class LiveResolver final : public Resolver {
   void do_release(std::vector<StoreItem<ReleaseRequest>> items) {
     write<Released>(
         std::move(items),
-        [this](auto requests) { return parts_.store.release(requests, store_deadline()); },
+        [this](auto requests) {
+          auto done = parts_.store.release(requests, store_deadline());
+          failpoint(FailPoint::release_done);
+          return done;
+        },
         [this](const FlightPtr& flight, Result<Released> released, Mono /*asked*/) {
           drive(flight, flight->request.was_released(std::move(released), moment(*flight)));
         });

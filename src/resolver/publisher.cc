@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "io/failpoint.h"
+
 namespace geonce {
 
 Publisher::Publisher(Tier& tier, const Clock& clock)
@@ -73,7 +75,10 @@ bool Publisher::carry(std::vector<Item> items) {
     entries.push_back(item.entry);
   }
   if (entries.empty()) return true;
-  if (tier_.store(entries, {oldest + kWay})) return true;
+  if (tier_.store(entries, {oldest + kWay})) {
+    failpoint(FailPoint::entry_shared);
+    return true;
+  }
   for (const Item& item : items) remember_unheard(item);
   return false;
 }

@@ -97,7 +97,8 @@ Result<std::vector<Taken>> take_once(PostgresWorkers& workers,
       "t, gen, kind, answered_at, fresh_until, stale_until, erase_after, pinned, payload, answered "
       "FROM geonce.take($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
       std::move(lists),
-      deadline);
+      deadline,
+      FailPoint::take_open);
   if (!slice) return fail(slice.error());
   std::vector<Taken> taken;
   taken.reserve(requests.size());
@@ -237,7 +238,8 @@ Result<std::vector<Committed>> commit(PostgresWorkers& workers,
       "geonce.commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, "
       "$18, $19, $20, $21, $22, $23)",
       std::move(lists),
-      deadline);
+      deadline,
+      FailPoint::commit_open);
   if (!slice) return fail(slice.error());
   std::vector<Committed> committed(requests.size());
   for (std::size_t i = 0; i < requests.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "io/failpoint.h"
 #include "store/postgres_rows.h"
 
 namespace geonce {
@@ -58,6 +59,7 @@ Result<void> check_claims(PostgresWorkers& workers,
 }  // namespace
 
 Result<SweepReport> sweep(PostgresWorkers& workers, std::size_t limit, Deadline deadline) {
+  failpoint(FailPoint::sweep_open);
   const std::vector<PgParam> params{PgParam::integer(std::min<std::size_t>(limit, INT64_MAX))};
   const auto rows = workers.query(
       "SELECT entries, chunks, batches, negatives, claims, is_behind FROM geonce.sweep($1)",

@@ -54,10 +54,14 @@ PostgresWorkers::PostgresWorkers(Options options,
 
 PostgresWorkers::~PostgresWorkers() = default;
 
-Result<PgSlice> PostgresWorkers::list(const char* sql, PgLists lists, Deadline deadline) {
+Result<PgSlice> PostgresWorkers::list(const char* sql,
+                                      PgLists lists,
+                                      Deadline deadline,
+                                      std::optional<FailPoint> sent) {
   auto job = std::make_shared<Job>();
   job->sql = sql;
   job->lists = std::move(lists);
+  job->sent = sent;
   job->deadline = deadline;
   return wait_for(job);
 }
@@ -203,7 +207,7 @@ Result<void> PostgresWorkers::run_once(PgConnection& connection, std::span<const
     deadline.at = std::max(deadline.at, job->deadline.at);
   }
   auto shared = std::make_shared<PgSlice::Shared>();
-  auto rows = connection.query(first.sql, lists.params(), deadline, clock_);
+  auto rows = connection.query(first.sql, lists.params(), deadline, clock_, first.sent);
   if (!rows) return fail(rows.error());
   shared->rows = std::move(*rows);
   shared->row_of.assign(lists.size(), -1);

@@ -60,9 +60,13 @@ class PostgresWorkers {
   /// the list, counted from 1. Lists of several callers may go in one statement. May be run again
   /// after a doubt.
   ///
+  /// sent      as in PgConnection::query
   /// errors    deadline_exceeded  it may have happened, unless the message says otherwise
   ///           store_busy, store_unavailable, …
-  Result<PgSlice> list(const char* sql, PgLists lists, Deadline deadline);
+  Result<PgSlice> list(const char* sql,
+                       PgLists lists,
+                       Deadline deadline,
+                       std::optional<FailPoint> sent = {});
 
   /// One statement, alone.
   Result<PgRows> query(const std::string& sql,
@@ -81,6 +85,7 @@ class PostgresWorkers {
   struct Job {
     const char* sql = nullptr;  // null: `work`
     std::optional<PgLists> lists;
+    std::optional<FailPoint> sent;
     const std::function<Result<void>(PgConnection&, Deadline)>* work = nullptr;
     PgRepeat repeat = PgRepeat::when_in_doubt;
     Deadline deadline;

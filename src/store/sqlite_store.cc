@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include "io/failpoint.h"
 #include "io/sqlite.h"
 #include "store/sqlite_batches.h"
 #include "store/sqlite_ended.h"
@@ -72,7 +73,7 @@ class SqliteStore final : public Store {
 
   Result<std::vector<Taken>> take(std::span<const TakeRequest> requests,
                                   Deadline deadline) override {
-    return for_each<Taken>(requests, deadline, geonce::take);
+    return for_each<Taken>(requests, deadline, geonce::take, FailPoint::take_open);
   }
   Result<std::vector<Advanced>> advance(std::span<const AdvanceRequest> requests,
                                         Deadline deadline) override {
@@ -80,7 +81,7 @@ class SqliteStore final : public Store {
   }
   Result<std::vector<Committed>> commit(std::span<const CommitRequest> requests,
                                         Deadline deadline) override {
-    return for_each<Committed>(requests, deadline, geonce::commit);
+    return for_each<Committed>(requests, deadline, geonce::commit, FailPoint::commit_open);
   }
   Result<std::vector<Released>> release(std::span<const ReleaseRequest> requests,
                                         Deadline deadline) override {
@@ -231,6 +232,7 @@ class SqliteStore final : public Store {
       report = {};
       sweep_entries(work, limit, report);
       sweep_batches(work, limit, report);
+      failpoint(FailPoint::sweep_open);
     });
     if (!done) return fail(done.error());
     return report;
@@ -293,7 +295,8 @@ class SqliteStore final : public Store {
   template <class Out, class Request, class F>
   Result<std::vector<Out>> for_each(std::span<const Request> requests,
                                     Deadline deadline,
-                                    F&& what) {
+                                    F&& what,
+                                    std::optional<FailPoint> open = {}) {
     std::vector<Out> out(requests.size());
     if (requests.empty()) return out;
     const auto order = by_slot(requests);
@@ -303,6 +306,7 @@ class SqliteStore final : public Store {
             out[index] = what(work, requests[index]);
             if (work.db.has_failed()) return;
           }
+          if (open) failpoint(*open);
         });
     if (!done) return fail(done.error());
     return out;
