@@ -7,6 +7,7 @@ from .addresses import us_addresses, write_csv
 from .fakegeo import BillLine, Fakegeo, point_of
 from .gate import Gate
 from .gateway import Gateway
+from .judge import Breach, judge, sums
 from .libpostal import Libpostal
 from .money import (
     Sums,
@@ -19,10 +20,12 @@ from .money import (
 )
 from .postgres import PgBouncer, Postgres
 from .program import Finished, Geonce, write_config
+from .records import Records, read_batch, read_records
 from .redis import Redis
 
 __all__ = [
     "BillLine",
+    "Breach",
     "Fakegeo",
     "Finished",
     "Gate",
@@ -31,15 +34,20 @@ __all__ = [
     "Libpostal",
     "PgBouncer",
     "Postgres",
+    "Records",
     "Redis",
     "Sums",
     "check_points",
     "check_rows_are_the_input",
     "check_the_ledger_against_the_bill",
+    "judge",
     "ledger_sums",
     "point_of",
+    "read_batch",
+    "read_records",
     "read_rows",
     "statuses",
+    "sums",
     "us_addresses",
     "write_config",
     "write_csv",

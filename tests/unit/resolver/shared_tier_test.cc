@@ -219,9 +219,12 @@ TEST_F(SharedTier, hears_later_that_a_window_is_over_when_it_was_down) {
   // Whatever is published next brings the news along, and so does time.
   EXPECT_EQ(one(ask(3)).source, AnswerSource::paid);
   const Deadline limit = Deadline::in(60s, system_clock());
-  while (tier_.has_answer(ask(1).slot) && !limit.has_passed(system_clock()))
-    std::this_thread::yield();
-  EXPECT_FALSE(tier_.has_answer(ask(1).slot)) << "the old answer is still given out";
+  // The news was late when the tier was up again before it came: then the new answer is there.
+  const auto gives_the_old = [&] {
+    return tier_.has_answer(ask(1).slot) && tier_.gen_of(ask(1).slot) < 2;
+  };
+  while (gives_the_old() && !limit.has_passed(system_clock())) std::this_thread::yield();
+  EXPECT_FALSE(gives_the_old()) << "the old answer is still given out";
 }
 
 TEST(Publisher, drops_what_has_waited_too_long_and_says_only_that_the_older_window_is_over) {
