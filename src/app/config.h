@@ -42,9 +42,10 @@ struct NormalizeConfig {
 /// `[memory]`
 struct MemoryConfig {
   std::int64_t max_mib = 32;
-  std::chrono::milliseconds max_age{60'000};         // of an answer since it was read
-  std::chrono::milliseconds max_age_cut_off{5'000};  // … while the store cannot be asked
-  std::chrono::milliseconds look_every{1'000};       // for what other processes have ended
+  std::chrono::milliseconds max_age{60'000};           // of an answer since it was read
+  std::chrono::milliseconds max_age_cut_off{5'000};    // … while the store cannot be asked
+  std::chrono::milliseconds stale_cut_off{3'600'000};  // … and marked stale
+  std::chrono::milliseconds look_every{1'000};         // for what other processes have ended
 };
 
 /// `[redis]`: a cache that processes share.

@@ -101,8 +101,13 @@ const std::vector<ConfigRow>& config_rows() {
       {.path = "memory.max_age_cut_off",
        .at = GEONCE_AT(memory.max_age_cut_off),
        .doc = "While the store cannot be asked what has been dropped or corrected, this process "
-              "gives out nothing from its memory after so long.",
+              "gives out nothing from its memory as fresh after so long.",
        .least = 1,
+       .most = 86'400'000},
+      {.path = "memory.stale_cut_off",
+       .at = GEONCE_AT(memory.stale_cut_off),
+       .doc = "… and what it has in memory within its life as stale, after so long. `0s`: nothing.",
+       .least = 0,
        .most = 86'400'000},
 
       {.path = "redis.url",

@@ -173,8 +173,11 @@ class LiveEngine final : public Engine {
     auto store = open_store(config, true);
     if (!store) return fail(store.error());
     store_ = std::move(*store);
-    heard_ = std::make_unique<Heard>(
-        Heard::Options{config.memory.max_age, config.memory.max_age_cut_off}, system_clock());
+    heard_ =
+        std::make_unique<Heard>(Heard::Options{.max_age = config.memory.max_age,
+                                               .max_age_cut_off = config.memory.max_age_cut_off,
+                                               .stale_cut_off = config.memory.stale_cut_off},
+                                system_clock());
     memory_ = open_memory_tier(
         static_cast<std::size_t>(config.memory.max_mib) << 20U, system_clock(), heard_.get());
     auto shared = open_shared_tier(config, {}, heard_.get());

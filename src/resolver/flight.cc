@@ -44,7 +44,7 @@ void Group::waits_for(std::size_t index, std::shared_ptr<const Flight> flight) {
   waiting_.emplace_back(index, std::move(flight));
 }
 
-void Group::leave(Mono now) {
+void Group::leave(Mono now, const Held& held) {
   std::vector<std::pair<std::size_t, std::shared_ptr<const Flight>>> waiting;
   {
     const std::lock_guard lock(mutex_);
@@ -64,7 +64,11 @@ void Group::leave(Mono now) {
       ending.stale = flight->stale();
       ending.stale_until = flight->stale_until();
     }
-    answer(i, share_of(ending, asks[i].options, false, now));
+    Resolved share = share_of(ending, asks[i].options, false, now);
+    if (held && share.error && !share.answer) {
+      if (auto stale = held(asks[i], *share.error)) share = std::move(*stale);
+    }
+    answer(i, std::move(share));
   }
 }
 

@@ -49,7 +49,9 @@ class Group {
   void waits_for(std::size_t index, std::shared_ptr<const Flight> flight);
   /// The deadline has come: every ask without an answer leaves, with a stale one if there is. The
   /// flights go on.
-  void leave(Mono now);
+  /// held  finds a stale answer for those whose flight has none; null: nobody does
+  using Held = std::function<std::optional<Resolved>(const Ask&, const Error& why)>;
+  void leave(Mono now, const Held& held = nullptr);
   /// Ask `index` has waited as long as it wants to with a stale answer at hand: it leaves with
   /// that. Where the answer is not even stale any more it stays.
   void leave_early(std::size_t index, const Flight& flight, Mono now);

@@ -77,7 +77,10 @@ bool Listener::look() {
   const Mono asked = parts_.clock.now();
   auto since =
       parts_.store.ended_since(cursor_, kMostHeard, Deadline::in(kLookDeadline, parts_.clock));
-  if (!since) return false;
+  if (!since) {
+    parts_.heard.heard_nothing();
+    return false;
+  }
   const bool has_untold = since->has_untold;
   if (cursor_.empty() || since->has_gap) {
     if (!begin_anew(std::move(*since), asked)) return false;

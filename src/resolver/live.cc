@@ -27,6 +27,7 @@ constexpr std::size_t kReadsAtOnce = 4'096;
 constexpr std::size_t kWritesAtOnce = 500;
 constexpr milliseconds kStoreDeadline{15'000};
 constexpr milliseconds kSharedDeadline{1'000};
+constexpr milliseconds kStoreAgain{1'000};  // when it is worth asking again whether it is back
 
 /// Keeps buffers, so each thread has its own. By the built-in rules alone: what a second reader
 /// guesses finds no places.
@@ -222,13 +223,18 @@ class LiveResolver final : public Resolver {
     if (deadline.at != Mono::max()) {
       // Answers usually come first; then nothing is kept alive until the deadline.
       timer_.at(deadline.at, Hurry::never, [this, weak = std::weak_ptr<Group>(group)] {
-        if (const auto late = weak.lock()) late->leave(parts_.clock.now());
+        if (const auto late = weak.lock())
+          late->leave(parts_.clock.now(),
+                      [this](const Ask& ask, const Error& why) { return held_of(ask, why); });
       });
     }
-    if (!missing.empty()) {
-      under_way(reads_under_way_, 1);
-      (shared_read_ ? *shared_read_ : read_).push({std::move(group), std::move(missing), nullptr});
-    }
+    if (missing.empty()) return;
+    under_way(reads_under_way_, 1);
+    ReadItem item{std::move(group), std::move(missing), nullptr};
+    if (shared_read_)
+      shared_read_->push(std::move(item));
+    else
+      ask_store(std::move(item));
   }
 
   std::optional<Resolved> remembered(const Slot& slot, const AskOptions& options) override {
@@ -818,11 +824,42 @@ class LiveResolver final : public Resolver {
         item.group->answer(i, from_tier(cached, AnswerSource::redis, now));
         return true;
       });
-      if (item.indices.empty())
-        under_way(reads_under_way_, -1);
-      else
-        read_.push(std::move(item));
+      ask_store(std::move(item));
     }
+  }
+
+  /// While the store is away: what memory holds within its life, for want of better.
+  std::optional<Resolved> held_of(const Ask& ask, const Error& why) {
+    if (!ask.options.serve_stale) return std::nullopt;
+    const auto cached = parts_.memory.find_unconfirmed(ask.slot);
+    if (!cached || (ask.options.retry_no_match && cached->answer->kind == AnswerKind::no_match))
+      return std::nullopt;
+    Resolved resolved = from_tier(*cached, AnswerSource::stale, parts_.clock.now());
+    resolved.source = AnswerSource::stale;
+    resolved.error = why;
+    return resolved;
+  }
+
+  /// Where it is known to be away nobody waits for it who has something else, or does not want to.
+  void ask_store(ReadItem item) {
+    if (parts_.heard != nullptr && parts_.heard->is_store_away()) {
+      Error why{ErrorCode::store_unavailable,
+                "the store cannot be asked now; nothing was bought",
+                "store",
+                {},
+                kStoreAgain};
+      std::erase_if(item.indices, [&](std::uint32_t i) {
+        const Ask& ask = item.group->asks[i];
+        auto held = held_of(ask, why);
+        if (!held && ask.options.waits_for_store) return false;
+        item.group->answer(i, held ? std::move(*held) : failed(why));
+        return true;
+      });
+    }
+    if (item.indices.empty())
+      under_way(reads_under_way_, -1);
+    else
+      read_.push(std::move(item));
   }
 
   void do_read(const std::vector<ReadItem>& items) {
@@ -870,10 +907,12 @@ class LiveResolver final : public Resolver {
       }
       for (const std::uint32_t i : item.indices) {
         const std::size_t place = places[at++];
-        if (found)
+        if (found) {
           was_looked_up({item.group, i}, (*found)[place], now);
-        else
-          item.group->answer(i, failed(found.error()));
+          continue;
+        }
+        auto held = held_of(item.group->asks[i], found.error());
+        item.group->answer(i, held ? std::move(*held) : failed(found.error()));
       }
       under_way(reads_under_way_, -1);
     }

@@ -53,6 +53,7 @@ struct AskOptions {
   UtcMs refresh_before = 0;     // buy anew what was answered before; kRefreshAll: whatever there is
   bool retry_no_match = false;  // a remembered no-match is a miss
   bool serve_stale = true;      // when nothing better is to be had
+  bool waits_for_store = true;  // false: store_unavailable at once while it is known to be away
   Cause cause = Cause::miss;    // `batch` sends through bulk endpoints where there are
   std::shared_ptr<SpendCap> cap;
 };

@@ -33,7 +33,10 @@ void Heard::forget_all(Mono asked) {
 
 void Heard::heard_all(Mono asked) {
   good_until_.store(asked + options_.max_age_cut_off, std::memory_order_release);
+  is_store_away_.store(false, std::memory_order_release);
 }
+
+void Heard::heard_nothing() { is_store_away_.store(true, std::memory_order_release); }
 
 void Heard::trust_shared() { trusts_shared_.store(true, std::memory_order_release); }
 

@@ -26,6 +26,7 @@ class Heard {
     std::chrono::milliseconds max_age{60'000};         // of what memory holds
     std::chrono::milliseconds max_age_cut_off{5'000};  // … while nothing is heard
     std::size_t most = 200'000;                        // windows remembered
+    std::chrono::milliseconds stale_cut_off{0};  // as max_age_cut_off, of what is marked stale
   };
 
   Heard(Options options, const Clock& clock);
@@ -37,6 +38,8 @@ class Heard {
   void lost(Mono asked);
   /// All that had ended until `asked` is noted.
   void heard_all(Mono asked);
+  /// The store could not be asked.
+  void heard_nothing();
   /// Shared tiers have been told of everything that is not noted here …
   void trust_shared();
   /// … and of what was noted before `before`.
@@ -55,8 +58,20 @@ class Heard {
   [[nodiscard]] Mono heard_until() const {
     return good_until_.load(std::memory_order_acquire) - options_.max_age_cut_off;
   }
-  /// How long an answer may stay in memory that was read at `as_of`.
+  /// Until when memory may give out as fresh what was read at `as_of` …
   [[nodiscard]] Mono good_in_memory_until(Mono as_of) const { return as_of + options_.max_age; }
+  /// … and until when it may hold it, for those who ask while the store is away.
+  [[nodiscard]] Mono kept_in_memory_until(Mono as_of) const {
+    return as_of + options_.max_age + options_.stale_cut_off;
+  }
+  /// Whether the last attempt to hear anything was in vain.
+  [[nodiscard]] bool is_store_away() const {
+    return is_store_away_.load(std::memory_order_acquire);
+  }
+  /// Whether what memory holds is better than nothing still.
+  [[nodiscard]] bool may_serve_stale(Mono now) const {
+    return options_.stale_cut_off.count() > 0 && now <= heard_until() + options_.stale_cut_off;
+  }
 
  private:
   struct Window {
@@ -68,6 +83,7 @@ class Heard {
   const Options options_;
   std::atomic<Mono> good_until_;
   std::atomic<bool> trusts_shared_{false};
+  std::atomic<bool> is_store_away_{false};
   mutable std::shared_mutex mutex_;
   std::unordered_map<Slot, Window, SlotHash> windows_;
   std::deque<std::pair<Mono, Slot>> order_;  // of noting

@@ -69,7 +69,8 @@ class alignas(64) Shard {
  public:
   void set_limit(std::size_t bytes) { limit_ = bytes; }
 
-  std::optional<Cached> find(std::uint32_t tag, const Slot& slot, Mono now) {
+  /// heard  null: what was confirmed too long ago will do as well
+  std::optional<Cached> find(std::uint32_t tag, const Slot& slot, Mono now, const Heard* heard) {
     const std::lock_guard lock(mutex_);
     const std::size_t bucket = bucket_of(tag, slot);
     if (bucket == kNoBucket) {
@@ -81,6 +82,10 @@ class alignas(64) Shard {
     if (found.cached.fresh_until <= now) {
       ++stats_.misses;
       remove(at, bucket);
+      return std::nullopt;
+    }
+    if (!is_good(found.cached, now, heard)) {
+      ++stats_.misses;
       return std::nullopt;
     }
     ++stats_.hits;
@@ -102,7 +107,9 @@ class alignas(64) Shard {
       const std::uint32_t at = index_[bucket].node;
       const Node& present = node(at);
       if (present.cached.fresh_until > now) {
-        if (present.cached.gen >= cached.gen) return;
+        if (present.cached.gen > cached.gen) return;
+        // What has to be read again is, and is the same: from here on it is good once more.
+        if (present.cached.gen == cached.gen && is_good(present.cached, now, heard)) return;
         queue = present.queue;
         asks = present.asks;
       }
@@ -177,6 +184,10 @@ class alignas(64) Shard {
   static constexpr std::size_t kBucketBytes = sizeof(Bucket) + sizeof(Ghost);
   static constexpr std::size_t kChunkBytes =
       heap_block(sizeof(Chunk)) + 2 * sizeof(void*);  // its pointer too
+
+  static bool is_good(const Cached& cached, Mono now, const Heard* heard) {
+    return heard == nullptr || heard->good_in_memory_until(cached.as_of) > now;
+  }
 
   Node& node(std::uint32_t at) { return (*chunks_[at >> kChunkBits])[at & (kChunkNodes - 1)]; }
   List& list(Queue queue) { return queue == Queue::small ? small_ : main_; }
@@ -362,13 +373,19 @@ class ShardedTier final : public MemoryTier {
   }
 
   std::optional<Cached> find_one(const Slot& slot) override { return find_at(slot, clock_.now()); }
+  std::optional<Cached> find_unconfirmed(const Slot& slot) override {
+    const Mono now = clock_.now();
+    if (heard_ != nullptr && !heard_->may_serve_stale(now)) return std::nullopt;
+    const std::size_t hash = SlotHash{}(slot);
+    return shard_of(hash).find(Shard::tag_of(hash), slot, now, nullptr);
+  }
 
   void store_one(const Slot& slot, const Cached& cached) override {
     GEONCE_EXPECTS(cached.answer != nullptr);
     const std::size_t hash = SlotHash{}(slot);
     Cached kept = cached;
     if (heard_ != nullptr)
-      kept.fresh_until = std::min(kept.fresh_until, heard_->good_in_memory_until(kept.as_of));
+      kept.fresh_until = std::min(kept.fresh_until, heard_->kept_in_memory_until(kept.as_of));
     shard_of(hash).store(
         Shard::tag_of(hash), slot, kept, heap_bytes(*cached.answer), clock_.now(), heard_);
   }
@@ -421,7 +438,10 @@ class ShardedTier final : public MemoryTier {
   std::optional<Cached> find_at(const Slot& slot, Mono now) {
     if (heard_ != nullptr && !heard_->is_connected(now)) return std::nullopt;
     const std::size_t hash = SlotHash{}(slot);
-    return shard_of(hash).find(Shard::tag_of(hash), slot, now);
+    auto found = shard_of(hash).find(Shard::tag_of(hash), slot, now, heard_);
+    if (found && heard_ != nullptr)
+      found->fresh_until = std::min(found->fresh_until, heard_->good_in_memory_until(found->as_of));
+    return found;
   }
 
   const Clock& clock_;

@@ -24,12 +24,15 @@ struct MemoryTierStats {
 /// all of it).
 ///
 /// An answer of an older window that somebody read before `forget` and stores after it comes back,
-/// unless the tier is given what this process has heard: then such an answer is refused, none stays
-/// longer than that allows, and none is given out while nothing is heard.
+/// unless the tier is given what this process has heard: then such an answer is refused, none is
+/// given out for longer than that allows, and none while nothing is heard.
 class MemoryTier : public Tier {
  public:
   /// The hot path: no vector, no Result.
   virtual std::optional<Cached> find_one(const Slot& slot) = 0;
+  /// For who asks while the store is away: what is held within its life, although it may have been
+  /// dropped meanwhile. Never to be given out as fresh.
+  virtual std::optional<Cached> find_unconfirmed(const Slot& slot) = 0;
   /// An entry that is past its `fresh_until` only takes away what is older.
   virtual void store_one(const Slot& slot, const Cached& cached) = 0;
   /// Frees what is past its `fresh_until`. `find` and the want of room do that as well; this is for

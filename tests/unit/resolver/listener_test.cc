@@ -58,7 +58,7 @@ class Doors final : public Resolver {
 class Listening : public testing::Test {
  protected:
   /// One more process, which has bought an answer that the others may have read.
-  void buy(const Slot& where) {
+  void buy(const Slot& where, milliseconds life = 1h) {
     TakeRequest take;
     take.slot = where;
     take.intent = make_uuid(system_clock());
@@ -73,7 +73,7 @@ class Listening : public testing::Test {
     commit.call->intent = take.intent;
     commit.call->provider = "alpha";
     commit.answer = answer_;
-    commit.life = {1h, 1h, 1h};
+    commit.life = {life, life, life};
     ASSERT_TRUE(others_->commit({&commit, 1}, Deadline::never()));
   }
   void drop(const Slot& where) { ASSERT_TRUE(others_->invalidate({&where, 1}, Deadline::never())); }
@@ -90,6 +90,13 @@ class Listening : public testing::Test {
   }
   void fetch(const Slot& where) { read(where)(); }
   bool remembers(const Slot& where) { return memory_->find_one(where).has_value(); }
+  bool has_as_stale(const Slot& where) { return memory_->find_unconfirmed(where).has_value(); }
+  void cut_off() {
+    store_.set_fault([](std::string_view operation) -> std::optional<Error> {
+      if (operation != "ended_since") return std::nullopt;
+      return Error{ErrorCode::store_unavailable, "away", "store", {}, {}};
+    });
+  }
 
   Listener& listener() {
     if (listener_) return *listener_;
@@ -103,7 +110,7 @@ class Listening : public testing::Test {
   std::shared_ptr<ModelWorld> world_ = make_model_world();
   std::unique_ptr<Store> others_ = open_model_store(world_, clock_);
   FaultyStore store_{*others_};
-  Heard heard_{{60s, 5s, 100}, clock_};
+  Heard heard_{{60s, 5s, 100, 1h}, clock_};
   std::unique_ptr<MemoryTier> memory_ = open_memory_tier(1U << 20U, clock_, &heard_);
   SharedTier shared_;
   bool has_shared_ = true;
@@ -143,10 +150,7 @@ TEST_F(Listening, memory_gives_out_nothing_when_the_store_cannot_be_asked_for_lo
   listener();
   buy(slot(1));
   fetch(slot(1));
-  store_.set_fault([](std::string_view operation) -> std::optional<Error> {
-    if (operation != "ended_since") return std::nullopt;
-    return Error{ErrorCode::store_unavailable, "away", "store", {}, {}};
-  });
+  cut_off();
   clock_.advance(4s);
   EXPECT_FALSE(listener().look());
   EXPECT_TRUE(remembers(slot(1)));
@@ -156,6 +160,53 @@ TEST_F(Listening, memory_gives_out_nothing_when_the_store_cannot_be_asked_for_lo
   store_.set_fault({});
   EXPECT_TRUE(listener().look());
   EXPECT_TRUE(remembers(slot(1))) << "all that was dropped meanwhile is known now";
+}
+
+TEST_F(Listening, while_the_store_is_away_memory_has_its_answers_as_stale_for_an_hour) {
+  listener();
+  buy(slot(1), 2h);
+  fetch(slot(1));
+  EXPECT_FALSE(heard_.is_store_away());
+  cut_off();
+  EXPECT_FALSE(listener().look());
+  EXPECT_TRUE(heard_.is_store_away());
+  clock_.advance(59min);
+  EXPECT_FALSE(remembers(slot(1)));
+  EXPECT_TRUE(has_as_stale(slot(1)));
+  clock_.advance(2min);
+  EXPECT_FALSE(has_as_stale(slot(1))) << "it may have been dropped so long ago";
+}
+
+TEST_F(Listening, not_even_as_stale_is_there_what_is_beyond_its_life_or_known_to_be_over) {
+  listener();
+  buy(slot(1), 30min);
+  buy(slot(2), 2h);
+  fetch(slot(1));
+  fetch(slot(2));
+  drop(slot(2));
+  cut_off();
+  clock_.advance(31min);
+  EXPECT_FALSE(has_as_stale(slot(1)));
+  EXPECT_TRUE(has_as_stale(slot(2)));
+  store_.set_fault({});
+  EXPECT_TRUE(listener().look());
+  EXPECT_FALSE(heard_.is_store_away());
+  EXPECT_FALSE(has_as_stale(slot(2)));
+}
+
+TEST_F(Listening, what_is_read_again_after_a_minute_is_good_once_more_and_lives_no_longer) {
+  listener();
+  buy(slot(1), 90s);
+  fetch(slot(1));
+  clock_.advance(61s);
+  listener().look();
+  EXPECT_FALSE(remembers(slot(1)));
+  fetch(slot(1));
+  EXPECT_TRUE(remembers(slot(1)));
+  clock_.advance(29s);
+  listener().look();
+  EXPECT_FALSE(remembers(slot(1)));
+  EXPECT_FALSE(has_as_stale(slot(1)));
 }
 
 TEST_F(Listening, an_answer_is_read_again_after_a_minute_however_well_one_hears) {
