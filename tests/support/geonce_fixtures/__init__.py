@@ -21,11 +21,12 @@ from .money import (
 from .postgres import PgBouncer, Postgres
 from .program import Finished, Geonce, write_config
 from .records import Records, read_batch, read_records
-from .redis import Redis
+from .redis import Cluster, Redis, Sentinel
 
 __all__ = [
     "BillLine",
     "Breach",
+    "Cluster",
     "Fakegeo",
     "Finished",
     "Gate",
@@ -36,6 +37,7 @@ __all__ = [
     "Postgres",
     "Records",
     "Redis",
+    "Sentinel",
     "Sums",
     "check_points",
     "check_rows_are_the_input",
