@@ -209,7 +209,14 @@ class Loader {
     if (!redis.url.empty()) {
       const auto target = parse_redis_url(redis.url);
       if (!target) complain("redis.url", target.error().message);
+      if (target && target->kind != RedisTarget::Kind::sentinel) check_sentinels(redis);
     }
+    if (!redis.sentinel_password_file.empty() && !redis.sentinel_password_env.empty())
+      complain("redis.sentinel_password_env",
+               "sentinel_password_file is set too; one of them is enough");
+    if (!redis.sentinel_user.empty() && redis.sentinel_password_file.empty() &&
+        redis.sentinel_password_env.empty())
+      complain("redis.sentinel_user", "a user needs redis.sentinel_password_file or …_env");
     if (!redis.password_file.empty() && !redis.password_env.empty())
       complain("redis.password_env", "password_file is set too; one of them is enough");
     if (redis.cert_file.empty() != redis.key_file.empty())
@@ -221,6 +228,13 @@ class Loader {
     };
     if (!std::all_of(redis.prefix.begin(), redis.prefix.end(), good))
       complain("redis.prefix", "may have letters, digits and : . _ - only");
+  }
+
+  /// Of an address without sentinels.
+  void check_sentinels(const RedisConfig& redis) {
+    if (!redis.sentinel_user.empty() || !redis.sentinel_password_file.empty() ||
+        !redis.sentinel_password_env.empty())
+      complain("redis.url", "names no sentinels, and redis.sentinel_… is for them alone");
   }
 
   struct Taken {

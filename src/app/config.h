@@ -50,9 +50,12 @@ struct MemoryConfig {
 
 /// `[redis]`: a cache that processes share.
 struct RedisConfig {
-  std::string url;                      // empty: none
-  std::filesystem::path password_file;  // its first line, instead of a password in `url`
-  std::string password_env;             // or the value of this environment variable
+  std::string url;                               // empty: none
+  std::filesystem::path password_file;           // its first line, instead of a password in `url`
+  std::string password_env;                      // or the value of this environment variable
+  std::string sentinel_user;                     // of the sentinels' own ACL; empty: everybody
+  std::filesystem::path sentinel_password_file;  // as above, of the sentinels
+  std::string sentinel_password_env;
   std::filesystem::path ca_file, cert_file, key_file;  // of TLS, PEM
   std::string prefix = "geonce:";
   std::chrono::milliseconds timeout{50};

@@ -17,24 +17,26 @@ constexpr std::chrono::milliseconds kPersonsPatience{2'000};
 constexpr std::chrono::milliseconds kMostApart{1'000};
 constexpr std::chrono::milliseconds kTellPatience{10'000};
 
-/// nullopt: the address has it, or there is none.
-Result<std::optional<std::string>> password_of(const RedisConfig& config) {
-  if (!config.password_env.empty()) {
+/// nullopt: neither says one.
+/// name  of the settings without `_env` and `_file`
+Result<std::optional<std::string>> password_of(std::string_view name,
+                                               const std::string& variable,
+                                               const std::filesystem::path& path) {
+  if (!variable.empty()) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here sets a variable
-    const char* value = std::getenv(config.password_env.c_str());
+    const char* value = std::getenv(variable.c_str());
     if (value == nullptr || *value == '\0')
-      return fail(ErrorCode::invalid_config,
-                  "redis.password_env names {}, which is not set",
-                  config.password_env);
+      return fail(ErrorCode::invalid_config, "{}_env names {}, which is not set", name, variable);
     return std::optional<std::string>(value);
   }
-  if (config.password_file.empty()) return std::optional<std::string>();
-  std::ifstream file(config.password_file);
+  if (path.empty()) return std::optional<std::string>();
+  std::ifstream file(path);
   std::string line;
   if (!file || !std::getline(file, line) || line.empty())
     return fail(ErrorCode::invalid_config,
-                "redis.password_file: no password in the first line of {}",
-                config.password_file.string());
+                "{}_file: no password in the first line of {}",
+                name,
+                path.string());
   if (line.back() == '\r') line.pop_back();
   return std::optional<std::string>(std::move(line));
 }
@@ -44,11 +46,16 @@ Result<RedisOptions> options_of(const RedisConfig& config,
                                 std::function<void(const std::string&)> notice) {
   auto target = parse_redis_url(config.url);
   if (!target) return fail(target.error());
-  auto password = password_of(config);
+  auto password = password_of("redis.password", config.password_env, config.password_file);
   if (!password) return fail(password.error());
+  auto of_sentinels = password_of(
+      "redis.sentinel_password", config.sentinel_password_env, config.sentinel_password_file);
+  if (!of_sentinels) return fail(of_sentinels.error());
   RedisOptions options;
   options.target = std::move(*target);
   if (*password) options.target.password = std::move(**password);
+  options.target.sentinel_user = config.sentinel_user;
+  if (*of_sentinels) options.target.sentinel_password = std::move(**of_sentinels);
   options.tls = {config.ca_file.string(), config.cert_file.string(), config.key_file.string()};
   options.patience = std::max(patience, config.timeout);
   options.notice = std::move(notice);

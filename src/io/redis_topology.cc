@@ -93,6 +93,8 @@ Result<RedisEndpoint> RedisScout::master() {
   RedisLogin login;
   login.tls = tls_;
   login.is_sentinel = true;
+  login.user = target_.sentinel_user;
+  login.password = target_.sentinel_password;
   Error why;
   for (std::size_t i = 0; i < target_.endpoints.size(); ++i) {
     const std::size_t at = (sentinel_ + i) % target_.endpoints.size();

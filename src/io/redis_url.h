@@ -28,7 +28,8 @@ struct RedisTarget {
   std::vector<RedisEndpoint> endpoints;  // at least one
   std::string user, password;            // of an ACL; empty: none
   int database = 0;
-  std::string master;  // sentinel: the name of the watched master
+  std::string master;                            // sentinel: the name of the watched master …
+  std::string sentinel_user, sentinel_password;  // … and who asks for it; no address has these
 };
 
 /// `redis://USER:PASSWORD@HOST:PORT/DB`, `rediss://…` (TLS), `unix:///PATH?db=N`,

@@ -68,11 +68,29 @@ inline int run_program(std::vector<std::string> words, const std::string& log) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
+/// How a server wants to be come to.
+struct RedisAccess {
+  std::string password;      // of everybody; empty: none
+  std::string certificates;  // folder with `server` and `ca`: TLS as well, on a port of its own,
+                             // for clients that show a certificate; empty: no TLS
+};
+
 /// A redis-server, or with `--sentinel` a sentinel, in a folder of its own; gone with the test.
 class RedisServer {
  public:
-  explicit RedisServer(std::vector<std::string> options = {}, std::string config = {})
-      : port_(free_port()), options_(std::move(options)) {
+  explicit RedisServer(std::vector<std::string> options = {},
+                       std::string config = {},
+                       RedisAccess access = {})
+      : port_(free_port()), options_(std::move(options)), access_(std::move(access)) {
+    if (!access_.password.empty()) config += "requirepass " + access_.password + "\n";
+    if (has_tls()) {
+      tls_port_ = free_port();
+      const std::string& folder = access_.certificates;
+      config +=
+          "tls-port " + std::to_string(tls_port_) + "\ntls-replication yes\ntls-cluster yes\n";
+      config += "tls-cert-file " + folder + "/server.crt\ntls-key-file " + folder + "/server.key\n";
+      config += "tls-ca-cert-file " + folder + "/ca.crt\n";
+    }
     dir_.write("redis.conf", config);
     start();
   }
@@ -134,6 +152,9 @@ class RedisServer {
   void resume() { ::kill(pid_, SIGCONT); }
 
   [[nodiscard]] int port() const { return port_; }
+  [[nodiscard]] bool has_tls() const { return !access_.certificates.empty(); }
+  /// Where other servers and the programs under test come in.
+  [[nodiscard]] int main_port() const { return has_tls() ? tls_port_ : port_; }
   [[nodiscard]] RedisEndpoint endpoint() const { return {"127.0.0.1", port_, {}}; }
   [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
   [[nodiscard]] const TempDir& dir() const { return dir_; }
@@ -162,6 +183,7 @@ class RedisServer {
   }
   std::optional<std::string> try_command(const std::vector<std::string>& words) {
     RedisLogin login;
+    login.password = access_.password;
     login.is_sentinel = true;  // greets with PING, which an unready server answers with an error
     auto connection =
         RedisConnection::open(endpoint(), login, std::chrono::seconds{5}, system_clock());
@@ -186,13 +208,16 @@ class RedisServer {
   TempDir dir_;
   const int port_;
   const std::vector<std::string> options_;
+  const RedisAccess access_;
+  int tls_port_ = 0;
   pid_t pid_ = -1;
 };
 
 /// Three masters and three replicas, joined by redis-cli.
 class RedisClusterServers {
  public:
-  RedisClusterServers() {
+  explicit RedisClusterServers(const RedisAccess& access = {}) {
+    const std::string login = access.password.empty() ? "" : "masterauth " + access.password + "\n";
     for (int i = 0; i < 6; ++i)
       nodes.push_back(std::make_unique<RedisServer>(
           std::vector<std::string>{"--cluster-enabled",
@@ -204,9 +229,24 @@ class RedisClusterServers {
                                    "--cluster-replica-validity-factor",
                                    "0",
                                    "--repl-diskless-sync-delay",
-                                   "0"}));
-    std::vector<std::string> words{"redis-cli", "--cluster", "create"};
-    for (const auto& node : nodes) words.push_back("127.0.0.1:" + std::to_string(node->port()));
+                                   "0"},
+          login,
+          access));
+    std::vector<std::string> words{"redis-cli"};
+    if (nodes.front()->has_tls())
+      words.insert(words.end(),
+                   {"--tls",
+                    "--cacert",
+                    access.certificates + "/ca.crt",
+                    "--cert",
+                    access.certificates + "/client.crt",
+                    "--key",
+                    access.certificates + "/client.key"});
+    if (!access.password.empty())
+      words.insert(words.end(), {"--no-auth-warning", "-a", access.password});
+    words.insert(words.end(), {"--cluster", "create"});
+    for (const auto& node : nodes)
+      words.push_back("127.0.0.1:" + std::to_string(node->main_port()));
     words.insert(words.end(), {"--cluster-replicas", "1", "--cluster-yes"});
     const auto log = nodes.front()->dir().file("create");
     if (run_program(words, log) != 0) {
@@ -229,11 +269,14 @@ class RedisClusterServers {
     return replicas == 3;
   }
   [[nodiscard]] std::string url() const {
-    std::string url = "redis+cluster://";
+    return (nodes.front()->has_tls() ? "rediss+cluster://" : "redis+cluster://") + hosts();
+  }
+  [[nodiscard]] std::string hosts() const {
+    std::string hosts;
     for (const auto& node : nodes)
-      url += (node == nodes.front() ? "" : ",") + std::string("127.0.0.1:") +
-             std::to_string(node->port());
-    return url;
+      hosts += (node == nodes.front() ? "" : ",") + std::string("127.0.0.1:") +
+               std::to_string(node->main_port());
+    return hosts;
   }
   [[nodiscard]] std::vector<RedisServer*> masters() const {
     std::vector<RedisServer*> found;
@@ -248,36 +291,54 @@ class RedisClusterServers {
 /// A master, a replica and three sentinels that watch them under the name `cache`.
 class RedisSentinelServers {
  public:
-  RedisSentinelServers()
+  /// config  more lines for each sentinel
+  explicit RedisSentinelServers(const RedisAccess& of_nodes = {},
+                                const RedisAccess& of_sentinels = {},
+                                std::string config = {})
       : master(std::make_unique<RedisServer>(
-            std::vector<std::string>{"--repl-diskless-sync-delay", "0"})),
-        replica(std::make_unique<RedisServer>(std::vector<std::string>{
-            "--replicaof", "127.0.0.1 " + std::to_string(master->port())})) {
-    const std::string config = "sentinel monitor cache 127.0.0.1 " +
-                               std::to_string(master->port()) +
-                               " 2\n"
-                               "sentinel down-after-milliseconds cache 500\n"
-                               "sentinel failover-timeout cache 2000\n";
+            std::vector<std::string>{"--repl-diskless-sync-delay", "0"},
+            node_config(of_nodes),
+            of_nodes)),
+        replica(std::make_unique<RedisServer>(
+            std::vector<std::string>{"--replicaof",
+                                     "127.0.0.1 " + std::to_string(master->main_port())},
+            node_config(of_nodes),
+            of_nodes)) {
+    config += "sentinel monitor cache 127.0.0.1 " + std::to_string(master->main_port()) +
+              " 2\n"
+              "sentinel down-after-milliseconds cache 500\n"
+              "sentinel failover-timeout cache 2000\n";
+    if (!of_nodes.password.empty())
+      config += "sentinel auth-pass cache " + of_nodes.password + "\n";
+    if (!of_sentinels.password.empty())
+      config += "sentinel sentinel-pass " + of_sentinels.password + "\n";
     for (int i = 0; i < 3; ++i)
-      sentinels.push_back(
-          std::make_unique<RedisServer>(std::vector<std::string>{"--sentinel"}, config));
+      sentinels.push_back(std::make_unique<RedisServer>(
+          std::vector<std::string>{"--sentinel"}, config, of_sentinels));
     EXPECT_TRUE(comes_true([this] {
       for (const auto& sentinel : sentinels) {
         const auto known = sentinel->command({"SENTINEL", "CKQUORUM", "cache"});
         const auto seen = sentinel->command({"SENTINEL", "REPLICAS", "cache"});
         if (known.find("OK 3 usable") == std::string::npos ||
-            seen.find(std::to_string(replica->port())) == std::string::npos)
+            seen.find(std::to_string(replica->main_port())) == std::string::npos)
           return false;
       }
       return replica->info("master_link_status") == "up";
     }));
   }
   [[nodiscard]] std::string url() const {
-    std::string url = "redis+sentinel://";
+    return (master->has_tls() ? "rediss+sentinel://" : "redis+sentinel://") + hosts() + "/cache";
+  }
+  [[nodiscard]] std::string hosts() const {
+    std::string hosts;
     for (const auto& sentinel : sentinels)
-      url += (sentinel == sentinels.front() ? "" : ",") + std::string("127.0.0.1:") +
-             std::to_string(sentinel->port());
-    return url + "/cache";
+      hosts += (sentinel == sentinels.front() ? "" : ",") + std::string("127.0.0.1:") +
+               std::to_string(sentinel->main_port());
+    return hosts;
+  }
+
+  static std::string node_config(const RedisAccess& access) {
+    return access.password.empty() ? "" : "masterauth " + access.password + "\n";
   }
 
   std::unique_ptr<RedisServer> master, replica;

@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "contract/tiers/tier_contract.h"
+#include "support/certificates.h"
 
 // Who may come in: passwords, users, sockets, certificates.
 
@@ -73,62 +74,10 @@ TEST(RedisAccess, a_database_of_its_own_and_a_socket) {
 class RedisTlsAccess : public ::testing::Test {
  protected:
   RedisTlsAccess() {
-    make_authority("ca");
-    make_authority("other");
-    make_certificate("server", "ca", "IP:127.0.0.1,DNS:localhost");
-    make_certificate("elsewhere", "ca", "DNS:elsewhere.example");
-    make_certificate("client", "ca", "DNS:client");
+    certificates_.make_authority("other");
+    certificates_.make("elsewhere", "ca", "DNS:elsewhere.example");
   }
-  void openssl(std::vector<std::string> words) {
-    words.insert(words.begin(), "openssl");
-    ASSERT_EQ(run_program(words, file("log")), 0) << dir_.read("log");
-  }
-  void make_authority(const std::string& name) {
-    openssl({"req",
-             "-x509",
-             "-newkey",
-             "rsa:2048",
-             "-nodes",
-             "-days",
-             "2",
-             "-subj",
-             "/CN=" + name,
-             "-keyout",
-             file(name + ".key"),
-             "-out",
-             file(name + ".crt")});
-  }
-  void make_certificate(const std::string& name,
-                        const std::string& authority,
-                        const std::string& names) {
-    dir_.write(name + ".ext", "subjectAltName=" + names);
-    openssl({"req",
-             "-newkey",
-             "rsa:2048",
-             "-nodes",
-             "-subj",
-             "/CN=" + name,
-             "-keyout",
-             file(name + ".key"),
-             "-out",
-             file(name + ".csr")});
-    openssl({"x509",
-             "-req",
-             "-in",
-             file(name + ".csr"),
-             "-CA",
-             file(authority + ".crt"),
-             "-CAkey",
-             file(authority + ".key"),
-             "-CAcreateserial",
-             "-days",
-             "2",
-             "-extfile",
-             file(name + ".ext"),
-             "-out",
-             file(name + ".crt")});
-  }
-  [[nodiscard]] std::string file(const std::string& name) const { return dir_.file(name); }
+  [[nodiscard]] std::string file(const std::string& name) const { return certificates_.file(name); }
   /// A server that speaks TLS on one port, and on its own port without for the test.
   void serve(const std::string& certificate, const std::string& clients) {
     port_ = free_port();
@@ -148,7 +97,7 @@ class RedisTlsAccess : public ::testing::Test {
         "rediss://" + host + ":" + std::to_string(port_), kPatience, {}, std::move(files));
   }
 
-  TempDir dir_;
+  const Certificates certificates_;
   int port_ = 0;
   std::unique_ptr<RedisServer> server_;
 };

@@ -77,16 +77,14 @@ struct OpenedTier {
   }
 };
 
-inline OpenedTier open_tier(const std::string& url,
+inline OpenedTier open_tier(RedisTarget target,
                             milliseconds patience = kPatience,
                             RedisTierOptions options = {},
                             RedisTlsFiles tls = {}) {
   OpenedTier opened;
   opened.notices = std::make_shared<Guarded<std::vector<std::string>>>();
-  auto target = parse_redis_url(url);
-  EXPECT_TRUE(target) << target.error().message;
   RedisOptions redis_options;
-  redis_options.target = *target;
+  redis_options.target = std::move(target);
   redis_options.tls = std::move(tls);
   redis_options.patience = patience;
   redis_options.notice = [notices = opened.notices](const std::string& line) {
@@ -96,6 +94,15 @@ inline OpenedTier open_tier(const std::string& url,
   EXPECT_TRUE(redis) << redis.error().message;
   opened.tier = open_redis_tier(std::move(*redis), std::move(options), system_clock());
   return opened;
+}
+
+inline OpenedTier open_tier(const std::string& url,
+                            milliseconds patience = kPatience,
+                            RedisTierOptions options = {},
+                            RedisTlsFiles tls = {}) {
+  auto target = parse_redis_url(url);
+  EXPECT_TRUE(target) << target.error().message;
+  return open_tier(std::move(*target), patience, std::move(options), std::move(tls));
 }
 
 inline std::string id(const std::optional<Cached>& found) {
