@@ -196,6 +196,7 @@ Ask ask_of(const QueryView& query, const Keyed& keyed, const AskManner& manner) 
   ask.query.country = keyed.country;
   ask.quality = keyed.quality;
   ask.options = manner.options;
+  ask.options.waits_for_store = false;
   return ask;
 }
 

@@ -4,6 +4,7 @@ import re
 import signal
 import socket
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -178,6 +179,26 @@ def test_two_gateways_on_one_database_buy_once(tmp_path, provider):
             answers = list(pool.map(lambda pair: ask(pair[1], pair[0])[2]["status"], asked))
     assert set(answers) == {"match"}
     assert len(provider.bill()) == 40
+
+
+def test_while_the_database_is_away_what_is_remembered_is_told_and_the_rest_refused_at_once(tmp_path, provider):
+    quick = '\n[memory]\nlook_every = "100ms"\nmax_age_cut_off = "200ms"\n'
+    with Postgres() as server, Gateway(Geonce(tmp_path / "g", provider.url, store=server.uri(), extra=quick)) as gateway:
+        assert ask(gateway)[0] == 200
+        server.stop()
+        until = time.monotonic() + 60
+        while ask(gateway)[2].get("cache") != "stale":
+            assert time.monotonic() < until
+        status, _, held = ask(gateway)
+        assert status == 200 and held["cache"] == "stale" and held["stale_because"]
+        # Who waited for it in vain is told deadline-exceeded.
+        status, fields, problem = ask(gateway, "6 Main Street, Austin, TX 78701")
+        assert status == 503 and problem["type"].endswith("/store-unavailable") and fields["Retry-After"] == "1"
+        server.start()
+        while ask(gateway)[2].get("cache") == "stale":
+            assert time.monotonic() < until
+        assert ask(gateway, "6 Main Street, Austin, TX 78701")[2]["cache"] == "paid"
+        assert len(provider.bill()) == 2
 
 
 def test_an_address_that_others_can_reach_has_to_be_allowed(geonce):
