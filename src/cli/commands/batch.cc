@@ -190,6 +190,43 @@ std::string counted(std::int64_t n, std::string_view what, std::string_view more
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : more);
 }
 
+/// Where rows are in error, and why a run has stopped. That something has failed is said to the
+/// quiet as well; that they have stopped it themselves, they know.
+void say_how_it_ended(const BatchReport& report, std::string_view prefix, bool is_quiet) {
+  switch (report.end) {
+    case BatchEnd::complete:
+      return;
+    case BatchEnd::complete_with_errors:
+      if (!is_quiet)
+        fmt::print(stderr,
+                   "the column {}error says what is wrong with each row{}\n",
+                   prefix,
+                   report.counts.of(RowStatus::error) > 0
+                       ? "; --retry-failed asks again for those in error"
+                       : "");
+      return;
+    case BatchEnd::capped:
+      if (!is_quiet)
+        fmt::print(stderr,
+                   "stopped paying: {}. Run the same command again, with a higher cap, to go on.\n",
+                   report.stop_reason);
+      return;
+    case BatchEnd::interrupted:
+      if (is_quiet) return;
+      break;
+    case BatchEnd::provider_stopped:
+    case BatchEnd::provider_down:
+    case BatchEnd::store_failed:
+    case BatchEnd::too_many_errors:
+      break;
+  }
+  fmt::print(stderr,
+             "stopped: {}. The rows so far are in {}. Run the same command again to go on; what is "
+             "answered is not asked again.\n",
+             report.stop_reason,
+             report.output);
+}
+
 /// One line on stderr: rewritten on a terminal, else a new one every 10 s.
 class Progress {
  public:
@@ -363,26 +400,8 @@ int run(const Globals& globals, const Arguments& arguments) {
   if (!arguments.quiet) {
     fmt::print(stderr, "{}; address: {}\n", done->input_note, done->mapping_note);
     print_summary(*done);
-    if (done->end == BatchEnd::complete_with_errors)
-      fmt::print(stderr,
-                 "the column {}error says what is wrong with each row{}\n",
-                 options->output.prefix,
-                 done->counts.of(RowStatus::error) > 0
-                     ? "; --retry-failed asks again for those in error"
-                     : "");
-    else if (done->end == BatchEnd::complete)
-      ;
-    else if (done->end == BatchEnd::capped)
-      fmt::print(stderr,
-                 "stopped paying: {}. Run the same command again, with a higher cap, to go on.\n",
-                 done->stop_reason);
-    else
-      fmt::print(stderr,
-                 "stopped: {}. The rows so far are in {}. Run the same command again to go on; "
-                 "what is answered is not asked again.\n",
-                 done->stop_reason,
-                 done->output);
   }
+  say_how_it_ended(*done, options->output.prefix, arguments.quiet);
   if (!arguments.summary.empty())
     if (auto written = write_file(arguments.summary, to_json(*done) + "\n"); !written)
       return report(written.error());
