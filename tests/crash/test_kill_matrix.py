@@ -5,14 +5,8 @@ first byte and after the spool, one further call in between. Lives of a batch ha
 The guarantee a test is about stands in its name.
 """
 
-import os
-
 import pytest
-from geonce_fixtures import Postgres
-from trial import Trial, again, get, note
-
-KILLS = int(os.environ.get("GEONCE_KILLS", "20"))  # at each moment
-RESULTS = os.environ.get("GEONCE_RESULTS")
+from trial import KILLS, RESULTS, get, note
 
 # What a kill costs: calls on the bill beyond one per address, and calls that stay in doubt.
 FREE = (0, 0)
@@ -34,33 +28,6 @@ GUARANTEE = {
 
 def named(points):
     return pytest.mark.parametrize("point", points, ids=lambda point: f"{GUARANTEE[point]}-{point}")
-
-
-@pytest.fixture(scope="session")
-def postgres():
-    with Postgres(["max_connections=50"]) as server:
-        yield server
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request):
-    return request.param
-
-
-@pytest.fixture
-def seed(request):
-    return int(os.environ.get("GEONCE_SEED") or int.from_bytes(os.urandom(4), "big"))
-
-
-@pytest.fixture
-def trial_of(request, tmp_path, store, seed):
-    def make(**settings):
-        place = store if store == "sqlite" else request.getfixturevalue("postgres")
-        return Trial(
-            tmp_path / "trial", place, seed=seed, again=again(request.node.nodeid, seed), **settings
-        )
-
-    return make
 
 
 def costs(trial, point, store, guarantee, calls=0, **ends):

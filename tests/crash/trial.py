@@ -1,11 +1,15 @@
 """One trial: batches that are killed at one moment again and again, and what is left of them at the end."""
 
+import functools
 import itertools
 import json
 import os
+import pathlib
 import random
 import shlex
 import signal
+import sqlite3
+import subprocess
 import sys
 from contextlib import ExitStack
 
@@ -27,6 +31,8 @@ from geonce_fixtures import (
 # whether the sums hold, so it always may be.
 PATIENT = "max_unknown_retries = 1000"
 ROWS = 24  # of a batch
+KILLS = int(os.environ.get("GEONCE_KILLS", "20"))  # at each moment, in a test
+RESULTS = os.environ.get("GEONCE_RESULTS")  # a file for verdicts
 _numbers = itertools.count()
 
 
@@ -111,11 +117,23 @@ class Trial:
             "--concurrency", self.concurrency, "--rate", 100_000, "--no-progress", "--quiet",
         )  # fmt: skip
 
-    def run(self, failpoints="", command=None):
-        """One life of the program; -9 when it was killed."""
+    def run(self, failpoints="", command=None, under=()):
+        """One life of the program; -9 when it was killed.
+
+        under      words in front of the command, as of a program that changes its clock
+        """
         self.lives += 1
         self.geonce.environment["GEONCE_FAILPOINTS"] = failpoints
-        return self.geonce.run(*(command or self.command()))
+        return self.geonce.run(*(command or self.command()), under=under)
+
+    def start(self, command=None, output=None):
+        """A life that goes on while others do; `output` another file than the batch's own."""
+        self.lives += 1
+        self.geonce.environment["GEONCE_FAILPOINTS"] = ""
+        words = list(command or self.command())
+        if output:
+            words[words.index("-o") + 1] = self.folder / output
+        return self.geonce.start(*words)
 
     def dies(self, point, command=None, passage=1):
         """One life that has to be killed at `point`."""
@@ -168,6 +186,20 @@ class Trial:
         life = self.run()
         self.expect(life.rc == 0, f"the last life ended with {life.rc}: {life.err}")
 
+    def finish_patiently(self):
+        """The same after trouble: rows may be in error still, which are asked again then."""
+        life = self.run(command=(*self.command(), "--retry-failed"))
+        self.expect(life.rc == 0, f"the last life ended with {life.rc}: {life.err}")
+
+    def ask(self, sql):
+        """Of the store, past the program: a list of rows."""
+        if self.postgres:
+            return [line.split("|") for line in self.ask_postgres(f"SET search_path = geonce; {sql}")]
+        with sqlite3.connect(self.geonce.directory / "geonce.db") as db:
+            return db.execute(sql).fetchall()
+
+    change = ask
+
     def ask_postgres(self, sql):
         return self.postgres.sql(sql, self.database)
 
@@ -214,8 +246,18 @@ def again(test, seed):
     return f"GEONCE_SEED={seed} python3 -m pytest -p no:cacheprovider {shlex.quote(test)}"
 
 
+@functools.cache
+def _commit():
+    done = subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False,
+        cwd=pathlib.Path(__file__).parent,
+    )  # fmt: skip
+    return done.stdout.strip()
+
+
 def note(file, **what):
     """Adds a line to a file of results, if there is one; docs/faults.md is made of these."""
+    what.setdefault("commit", _commit())
     if file:
         with open(file, "a", encoding="utf-8") as out:
             out.write(json.dumps(what) + "\n")

@@ -73,10 +73,10 @@ class Geonce:
             [self.binary, *map(str, args)], cwd=self.directory, env=self.environment, **popen
         )
 
-    def run(self, *args, input=None, timeout_s=120):
-        """Runs it to its end: exit code and what it said, as text."""
+    def run(self, *args, input=None, timeout_s=120, under=()):
+        """Runs it to its end: exit code and what it said, as text. `under`: words in front of the command."""
         done = subprocess.run(
-            [self.binary, *map(str, args)],
+            [*under, self.binary, *map(str, args)],
             cwd=self.directory,
             env=self.environment,
             input=input.encode() if input is not None else None,

@@ -108,6 +108,7 @@ class Records:
     spools: list = field(default_factory=list)  # files that a run has left
     leases: list = field(default_factory=list)
     cap: int = None  # on calls
+    one_clock: bool = True  # False: the ledger's jumped, so its times say nothing
     providers: int = 1  # of the chain
     takeover: bool = True  # False: resolver.takeover = "never"
     bound_ms: float = 0  # how late a dropped window may still be told
