@@ -143,6 +143,23 @@ def postgres_restarts(trial):
     return {"restarts": 3}
 
 
+def clock_jumps(trial):
+    """Each life at another time, up to a day off: nothing of what is bought ends by that. The store of Postgres has a clock of
+    its own, SQLite has the process's. (Over years what is erased begins with window 1 again, and no record tells the
+    two apart.)"""
+    library = next(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+    if not library:
+        raise NotHere("faketime is not installed")
+    for _ in range(KILLS_A_ROUND // 2):
+        jump = trial.dice.choice(["+1h", "-1h", "+5m", "-5m", "+1d", "-1d"])
+        point = trial.dice.choice(MOMENTS[:15])
+        under = ("env", f"LD_PRELOAD={library}", f"FAKETIME={jump}")
+        life = trial.run(f"{point}=kill@{trial.dice.randint(1, 6)}", under=under)
+        count_kill(trial, life)
+    trial.finish_patiently()
+    return {}
+
+
 def full_disk(trial):
     """All that the program writes lies on 8 MiB, which somebody else fills up and frees again."""
     trial.finish()
@@ -165,10 +182,10 @@ def full_disk(trial):
 
 ROUNDS = {
     "moment": one_moment, "pair": pair, "random-kills": random_kills, "pause": pauses,
-    "hostile-provider": hostile_provider, "postgres-restarts": postgres_restarts,
+    "hostile-provider": hostile_provider, "postgres-restarts": postgres_restarts, "clock-jumps": clock_jumps,
     "full-disk": full_disk,
 }  # fmt: skip
-WEIGHTS = [8, 4, 4, 1, 3, 1, 1]
+WEIGHTS = [8, 4, 4, 1, 3, 1, 1, 1]
 
 
 class SmallDisk:
@@ -208,7 +225,7 @@ def play(name, seed, postgres, results):
             else:
                 with trial:
                     facts |= ROUNDS[name](trial)
-                    facts |= trial.judge()
+                    facts |= trial.judge(one_clock=name != "clock-jumps")
         except NotHere as why:
             note(results, **facts, not_run=str(why))
             return True
