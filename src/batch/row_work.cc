@@ -5,6 +5,8 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "core/answer_bytes.h"
+
 namespace geonce {
 namespace {
 
@@ -72,9 +74,8 @@ std::optional<Kept> take_one(std::string_view& in) {
     return std::nullopt;
   resolved.source = static_cast<AnswerSource>(source);
   resolved.calls = calls;
-  auto answer = decode_answer(text);
-  if (!answer) return std::nullopt;
-  resolved.answer = std::make_shared<const Answer>(std::move(*answer));
+  resolved.answer = decode_shared_answer(text);
+  if (!resolved.answer) return std::nullopt;
   return kept;
 }
 
@@ -104,12 +105,18 @@ void append_copy(const Resolved& resolved, UtcMs erase_at, std::string& out) {
     put(out, erase_at);
     put(out, resolved.cost.micro_usd);
     put(out, static_cast<std::int32_t>(resolved.calls));
-    put_text(out, encode(*resolved.answer));
+    const std::size_t size_at = out.size();
+    put(out, std::uint32_t{0});
+    append_encoded(*resolved.answer, out);
+    const auto size = static_cast<std::uint32_t>(out.size() - size_at - sizeof(std::uint32_t));
+    std::memcpy(out.data() + size_at, &size, sizeof size);
   }
 }
 
 std::string encode_chunk(const RowWork& work) {
+  constexpr std::size_t kUsualCopy = 192;
   std::string out(1, kCodec);
+  out.reserve(work.asked.size() * kUsualCopy);
   put(out, static_cast<std::uint32_t>(work.asked.size()));
   for (const Asked& asked : work.asked) {
     const auto& key = asked.slot.key.bytes;

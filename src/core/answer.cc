@@ -1,8 +1,11 @@
 #include "core/answer.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+
+#include "core/answer_bytes.h"
 
 namespace geonce {
 namespace {
@@ -11,19 +14,46 @@ namespace {
 constexpr char kCodec = 1;
 enum Flag : std::uint8_t { kHasAt = 1, kHasConfidence = 2, kPartial = 4 };
 
-template <class T>
-void put(std::string& out, T value) {
-  static_assert(std::endian::native == std::endian::little);
-  std::array<char, sizeof value> bytes;
-  std::memcpy(bytes.data(), &value, sizeof value);
-  out.append(bytes.data(), bytes.size());
+constexpr std::size_t kMostText = 0xFFFF;
+
+auto texts_of(auto& answer) {
+  return std::array{&answer.provider,
+                    &answer.formatted,
+                    &answer.place_id,
+                    &answer.house_number,
+                    &answer.street,
+                    &answer.unit,
+                    &answer.city,
+                    &answer.state,
+                    &answer.postcode,
+                    &answer.reason};
 }
 
-void put_text(std::string& out, std::string_view text) {
-  if (text.size() > 0xFFFF) text = text.substr(0, 0xFFFF);
-  put(out, static_cast<std::uint16_t>(text.size()));
-  out += text;
+std::size_t encoded_size(const Answer& answer) {
+  std::size_t size = 4 + answer.country.code().size();
+  if (answer.at) size += 2 * sizeof(double);
+  if (answer.confidence) size += sizeof(double);
+  for (const auto* text : texts_of(answer))
+    size += sizeof(std::uint16_t) + std::min(text->size(), kMostText);
+  return size;
 }
+
+struct Writer {
+  char* at;
+
+  template <class T>
+  void put(T value) {
+    static_assert(std::endian::native == std::endian::little);
+    std::memcpy(at, &value, sizeof value);
+    at += sizeof value;
+  }
+  void put_bytes(std::string_view bytes) { at = std::copy(bytes.begin(), bytes.end(), at); }
+  void put_text(std::string_view text) {
+    text = text.substr(0, kMostText);
+    put(static_cast<std::uint16_t>(text.size()));
+    put_bytes(text);
+  }
+};
 
 struct Reader {
   std::string_view rest;
@@ -40,17 +70,36 @@ struct Reader {
     rest.remove_prefix(sizeof value);
     return value;
   }
-  std::string take_text() {
+  void take_text(std::string& text) {
     const auto size = take<std::uint16_t>();
     if (rest.size() < size) {
       ok = false;
-      return {};
+      return;
     }
-    std::string text(rest.substr(0, size));
+    text = rest.substr(0, size);
     rest.remove_prefix(size);
-    return text;
   }
 };
+
+/// false: unknown codec or cut off.
+bool decode(std::string_view bytes, Answer& answer) {
+  Reader in{bytes};
+  if (in.take<char>() != kCodec) return false;
+  answer.kind = static_cast<AnswerKind>(in.take<std::uint8_t>());
+  const auto flags = in.take<std::uint8_t>();
+  answer.precision = static_cast<Precision>(in.take<std::uint8_t>());
+  const char first = in.take<char>();
+  answer.country = Country(first, in.take<char>());
+  if ((flags & kHasAt) != 0) {
+    const auto lat = in.take<double>();
+    answer.at = LatLng{lat, in.take<double>()};
+  }
+  if ((flags & kHasConfidence) != 0) answer.confidence = in.take<double>();
+  answer.partial = (flags & kPartial) != 0;
+  for (auto* text : texts_of(answer)) in.take_text(*text);
+  return in.ok && answer.kind >= AnswerKind::match && answer.kind <= AnswerKind::rejected &&
+         answer.precision <= Precision::unknown;
+}
 
 }  // namespace
 
@@ -68,63 +117,39 @@ std::string_view to_string(AnswerKind kind) {
   return "no_match";
 }
 
+void append_encoded(const Answer& answer, std::string& out) {
+  const std::size_t begin = out.size();
+  out.resize(begin + encoded_size(answer));
+  Writer to{out.data() + begin};
+  to.put(kCodec);
+  to.put(static_cast<char>(answer.kind));
+  to.put(static_cast<char>((answer.at ? kHasAt : 0) | (answer.confidence ? kHasConfidence : 0) |
+                           (answer.partial ? kPartial : 0)));
+  to.put(static_cast<char>(answer.precision));
+  to.put_bytes(answer.country.code());
+  if (answer.at) {
+    to.put(answer.at->lat_deg);
+    to.put(answer.at->lng_deg);
+  }
+  if (answer.confidence) to.put(*answer.confidence);
+  for (const auto* text : texts_of(answer)) to.put_text(*text);
+}
+
 std::string encode(const Answer& answer) {
   std::string out;
-  out.reserve(96 + answer.formatted.size());
-  out += kCodec;
-  out += static_cast<char>(answer.kind);
-  out += static_cast<char>((answer.at ? kHasAt : 0) | (answer.confidence ? kHasConfidence : 0) |
-                           (answer.partial ? kPartial : 0));
-  out += static_cast<char>(answer.precision);
-  out += answer.country.code();
-  if (answer.at) {
-    put(out, answer.at->lat_deg);
-    put(out, answer.at->lng_deg);
-  }
-  if (answer.confidence) put(out, *answer.confidence);
-  for (const auto* text : {&answer.provider,
-                           &answer.formatted,
-                           &answer.place_id,
-                           &answer.house_number,
-                           &answer.street,
-                           &answer.unit,
-                           &answer.city,
-                           &answer.state,
-                           &answer.postcode,
-                           &answer.reason})
-    put_text(out, *text);
+  append_encoded(answer, out);
   return out;
 }
 
 std::optional<Answer> decode_answer(std::string_view bytes) {
-  Reader in{bytes};
-  if (in.take<char>() != kCodec) return std::nullopt;
   Answer answer;
-  answer.kind = static_cast<AnswerKind>(in.take<std::uint8_t>());
-  const auto flags = in.take<std::uint8_t>();
-  answer.precision = static_cast<Precision>(in.take<std::uint8_t>());
-  const char first = in.take<char>();
-  answer.country = Country(first, in.take<char>());
-  if ((flags & kHasAt) != 0) {
-    const auto lat = in.take<double>();
-    answer.at = LatLng{lat, in.take<double>()};
-  }
-  if ((flags & kHasConfidence) != 0) answer.confidence = in.take<double>();
-  answer.partial = (flags & kPartial) != 0;
-  for (auto* text : {&answer.provider,
-                     &answer.formatted,
-                     &answer.place_id,
-                     &answer.house_number,
-                     &answer.street,
-                     &answer.unit,
-                     &answer.city,
-                     &answer.state,
-                     &answer.postcode,
-                     &answer.reason})
-    *text = in.take_text();
-  if (!in.ok || answer.kind < AnswerKind::match || answer.kind > AnswerKind::rejected ||
-      answer.precision > Precision::unknown)
-    return std::nullopt;
+  if (!decode(bytes, answer)) return std::nullopt;
+  return answer;
+}
+
+std::shared_ptr<const Answer> decode_shared_answer(std::string_view bytes) {
+  auto answer = std::make_shared<Answer>();
+  if (!decode(bytes, *answer)) return nullptr;
   return answer;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/answer_bytes.h"
 #include "io/postgres.h"
 #include "store/store.h"
 
@@ -48,12 +49,12 @@ inline milliseconds left_of(UtcMs until, UtcMs now) {
 /// from `first` on. Empty: the payload is damaged, which is a miss, so that one new answer heals
 /// it.
 inline std::optional<Found> found_from(const PgRows& rows, int row, int first) {
-  auto answer = decode_answer(rows.bytes(row, first + 8));
+  auto answer = decode_shared_answer(rows.bytes(row, first + 8));
   if (!answer) return std::nullopt;
   const UtcMs now = rows.integer(row, first);
   Found found;
   found.gen = rows.integer(row, first + 1);
-  found.answer = std::make_shared<const Answer>(std::move(*answer));
+  found.answer = std::move(answer);
   found.answered_at = rows.integer(row, first + 3);
   found.fresh_until = rows.integer(row, first + 4);
   found.fresh_left = left_of(found.fresh_until, now);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/answer_bytes.h"
 #include "store/sqlite_ended.h"
 #include "store/sqlite_rows.h"
 
@@ -404,11 +405,11 @@ void write_prepared(
 
 std::optional<Found> found_from(const SqliteStatement& row, UtcMs now) {
   if (row.integer(1) == kTombstone || row.integer(5) <= now) return std::nullopt;
-  auto answer = decode_answer(row.bytes(7));
+  auto answer = decode_shared_answer(row.bytes(7));
   if (!answer) return std::nullopt;
   Found found;
   found.gen = row.integer(0);
-  found.answer = std::make_shared<const Answer>(std::move(*answer));
+  found.answer = std::move(answer);
   found.answered_at = row.integer(2);
   found.fresh_until = row.integer(3);
   found.fresh_left = left(found.fresh_until, now);

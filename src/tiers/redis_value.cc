@@ -1,5 +1,7 @@
 #include "tiers/redis_value.h"
 
+#include "core/answer_bytes.h"
+
 namespace geonce {
 namespace {
 
@@ -53,7 +55,8 @@ std::string encode(std::int64_t gen,
   std::string out = head(kAnswer, gen, dead_at_ms);
   put(out, answered_at);
   put(out, expires_at);
-  return out + encode(answer);
+  append_encoded(answer, out);
+  return out;
 }
 
 std::string encode_ended(std::int64_t gen) { return head(kEnded, gen, 0); }
@@ -76,7 +79,7 @@ std::optional<RedisValue> decode_redis_value(std::string_view bytes) {
   if (bytes[3] != kAnswer || bytes.size() < kAnswerAt || value.dead_at_ms <= 0) return std::nullopt;
   value.answered_at = number_at(bytes, kHeadSize);
   value.expires_at = number_at(bytes, kHeadSize + 8);
-  value.answer = decode_answer(bytes.substr(kAnswerAt));
+  value.answer = decode_shared_answer(bytes.substr(kAnswerAt));
   if (!value.answer) return std::nullopt;
   return value;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,7 +17,7 @@ struct RedisValue {
   std::int64_t gen = 0;
   std::int64_t dead_at_ms = 0;  // by the clock of the Redis server; 0: `gen` is over
   UtcMs answered_at = 0, expires_at = 0;
-  std::optional<Answer> answer;  // empty: `gen` is over
+  std::shared_ptr<const Answer> answer;  // null: `gen` is over
 };
 
 std::string redis_key(std::string_view prefix, const Slot& slot);

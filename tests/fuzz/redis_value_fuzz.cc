@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                           : geonce::encode_ended(value->gen);
   const auto second = geonce::decode_redis_value(again);
   if (!second || second->gen != value->gen || second->dead_at_ms != value->dead_at_ms ||
-      second->answer.has_value() != value->answer.has_value())
+      (second->answer == nullptr) != (value->answer == nullptr))
     std::abort();
   return 0;
 }

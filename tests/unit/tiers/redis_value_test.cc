@@ -22,7 +22,8 @@ TEST(RedisValue, comes_back_as_it_was) {
   EXPECT_EQ(value->dead_at_ms, 1'800'000'000'000);
   EXPECT_EQ(value->answered_at, 11);
   EXPECT_EQ(value->expires_at, 12);
-  EXPECT_EQ(value->answer, some_answer());
+  ASSERT_TRUE(value->answer);
+  EXPECT_EQ(*value->answer, some_answer());
   EXPECT_EQ(gen_of_redis_value(bytes), 7);
 }
 
