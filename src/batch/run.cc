@@ -301,6 +301,7 @@ class Run {
   }
   void stop_for(BatchEnd end, std::string reason);
 
+  WorkPtr new_work();
   Result<void> feed();
   Result<void> write(RowWork& work);
   Result<void> save(RowWork& work);
@@ -332,6 +333,7 @@ class Run {
 
   Queue<Task> tasks_;
   std::map<std::int64_t, WorkPtr> window_;  // by number; the calling thread's alone
+  std::vector<WorkPtr> spare_;  // written, for the next chunks: their memory is used again
   std::int64_t next_number_ = 0;
   std::int64_t rows_fed_ = 0;
   bool has_ended_ = false;  // no more chunks to feed
@@ -614,10 +616,20 @@ void Run::format(RowWork& work, RowReader& reader) {
   ready_cv_.notify_all();
 }
 
+Run::WorkPtr Run::new_work() {
+  if (spare_.empty()) return std::make_unique<RowWork>();
+  WorkPtr work = std::move(spare_.back());
+  spare_.pop_back();
+  work->output.clear();
+  work->exceptions.clear();
+  work->counts = {};
+  return work;
+}
+
 Result<void> Run::feed() {
   while (!has_ended_ && window_.size() < options_.window &&
          (!is_stopped() || end_.load() == BatchEnd::capped)) {
-    auto work = std::make_unique<RowWork>();
+    WorkPtr work = new_work();
     work->number = next_number_;
     auto more = prepared_.input.next(work->chunk);
     if (!more) return fail(more.error());
@@ -745,6 +757,7 @@ Result<void> Run::write_all(const std::stop_token& stop,
         return {};
       }
       if (auto written = write(work); !written) return written;
+      spare_.push_back(std::move(first->second));
       window_.erase(first);
       ++next;
     }

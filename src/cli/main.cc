@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include "cli/command.h"
 #include "io/failpoint.h"
@@ -87,6 +88,10 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   // Whoever ignores the end of children hands that down, and then they cannot be waited for.
   std::signal(SIGCHLD, SIG_DFL);
+  // Buffers of some MiB come and go with every chunk of a file. Given back to the system each time,
+  // they would have to be cleared anew each time.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
   // Not for people: the program runs itself so, to keep libpostal out of its own process.
   if (argc > 1 && argv[1] == geonce::kLibpostalHelper)
     return geonce::serve_libpostal({argv + 2, static_cast<std::size_t>(argc - 2)});
