@@ -24,6 +24,8 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kKeysInChunk = 500;
 constexpr std::size_t kBytesInChunk = 256U << 10U;
+constexpr std::size_t kKeysInScript = 50;
+constexpr std::size_t kBytesInScript = 32U << 10U;
 constexpr int kMostRounds = 4;  // of being sent elsewhere
 constexpr milliseconds kSentinelEvery{2'000};
 constexpr milliseconds kClusterEvery{10'000};
@@ -41,13 +43,15 @@ struct Item {
   bool must_load = false;           // the script was not known there
 };
 
-/// What is said of each item, and what becomes of the replies.
+/// What is said of the items, and what becomes of the replies.
 struct Work {
   const RedisScript* script = nullptr;
-  bool may_join = false;  // many keys may go in one command, on one server
-  /// Writes the command of one item.
-  std::function<void(std::size_t index, const RedisClock& clock, std::string& bytes)> write;
-  std::function<void(std::size_t index, RedisReply reply, RedisMoment when)> take;
+  /// Writes one command about the first of `items`, at least one of them. Returns about how many.
+  std::function<std::size_t(
+      std::span<const Item> items, const RedisClock& clock, std::string& bytes)>
+      write;
+  /// The reply to such a command.
+  std::function<void(std::span<const Item> items, RedisReply reply, RedisMoment when)> take;
 };
 
 std::string_view first_word(std::string_view text) { return text.substr(0, text.find(' ')); }
@@ -71,12 +75,15 @@ class Client final : public Redis {
                    Deadline deadline,
                    const Visit& visit) override {
     Work work;
-    work.may_join = true;
-    work.write = [&](std::size_t index, const RedisClock& /*clock*/, std::string& bytes) {
-      append_redis_command(bytes, {"GET", keys[index]});
+    work.write = [&](std::span<const Item> items, const RedisClock&, std::string& bytes) {
+      append_redis_command_head(bytes, items.size() + 1);
+      append_redis_word(bytes, "MGET");
+      for (const Item& item : items) append_redis_word(bytes, keys[item.index]);
+      return items.size();
     };
-    work.take = [&](std::size_t index, RedisReply reply, RedisMoment when) {
-      if (reply.is_text()) visit(index, reply.text(), when);
+    work.take = [&](std::span<const Item> items, RedisReply reply, RedisMoment when) {
+      for (std::size_t i = 0; i < items.size(); ++i)
+        if (reply.at(i).is_text()) visit(items[i].index, reply.at(i).text(), when);
     };
     return carry_out(keys, work, deadline);
   }
@@ -84,25 +91,34 @@ class Client final : public Redis {
   Result<void> run(const RedisScript& script,
                    std::span<const std::string> keys,
                    Deadline deadline,
-                   const Arguments& arguments,
-                   const Done& done) override {
-    std::vector<std::string> words;
+                   const RedisWords& words) override {
+    RedisWords::List list;
+    std::string body;
     Work work;
     work.script = &script;
-    work.write = [&](std::size_t index, const RedisClock& clock, std::string& bytes) {
-      words.clear();
-      arguments(index, clock, words);
-      append_redis_command_head(bytes, 4 + words.size());
-      for (const std::string_view word : {std::string_view("EVALSHA"),
-                                          std::string_view(script.sha1),
-                                          std::string_view("1"),
-                                          std::string_view(keys[index])})
-        append_redis_word(bytes, word);
-      for (const std::string& word : words) append_redis_word(bytes, word);
+    work.write = [&](std::span<const Item> items, const RedisClock& clock, std::string& bytes) {
+      list.clear();
+      body.clear();
+      words.common(clock, list);
+      std::size_t count = 0;
+      std::size_t size = 0;
+      for (const Item& item : items.first(std::min(items.size(), kKeysInScript))) {
+        const std::size_t before = list.size();
+        words.of_key(item.index, clock, list);
+        for (std::size_t i = before; i < list.size(); ++i) size += list[i].size();
+        append_redis_word(body, keys[item.index]);
+        ++count;
+        if (size >= kBytesInScript) break;
+      }
+      append_redis_command_head(bytes, 3 + count + list.size());
+      append_redis_word(bytes, "EVALSHA");
+      append_redis_word(bytes, script.sha1);
+      append_redis_word(bytes, std::to_string(count));
+      bytes += body;
+      for (const std::string& word : list) append_redis_word(bytes, word);
+      return count;
     };
-    work.take = [&](std::size_t index, RedisReply reply, RedisMoment /*when*/) {
-      if (const auto verdict = reply.integer()) done(index, *verdict);
-    };
+    work.take = [](auto, auto, auto) {};
     return carry_out(keys, work, deadline);
   }
 
@@ -124,9 +140,16 @@ class Client final : public Redis {
   struct Chunk {
     RedisNode* node = nullptr;
     std::vector<Item> items;
-    bool is_joined = false;  // one reply for all
+    std::size_t together = 0;       // how many of them one command may be about
+    std::vector<std::size_t> ends;  // per command: after the last of its items
     bool is_asking = false, must_load = false;
     RedisMoment when;
+
+    /// Those that the n-th command is about.
+    [[nodiscard]] std::span<const Item> about(std::size_t n) const {
+      const std::size_t begin = n == 0 ? 0 : ends[n - 1];
+      return std::span(items).subspan(begin, ends[n] - begin);
+    }
   };
   struct Course {
     std::vector<Item> again;
@@ -240,8 +263,8 @@ class Client final : public Redis {
     std::vector<Item> items(keys.size());
     for (std::size_t i = 0; i < items.size(); ++i) items[i].index = i;
     for (int round = 0; round < kMostRounds && !items.empty(); ++round) {
-      auto chunks = sort(std::move(items), keys, **topology, work, course);
-      talk(chunks, keys, work, deadline, course);
+      auto chunks = sort(std::move(items), keys, **topology, course);
+      talk(chunks, work, deadline, course);
       items = std::exchange(course.again, {});
     }
     if (!items.empty()) course.note(error_of("the servers send us from one to the other"));
@@ -256,7 +279,6 @@ class Client final : public Redis {
   std::vector<Chunk> sort(std::vector<Item> items,
                           std::span<const std::string> keys,
                           const RedisTopology& topology,
-                          const Work& work,
                           Course& course) {
     std::vector<Chunk> chunks;
     std::map<std::tuple<RedisNode*, bool, bool>, std::size_t> open;
@@ -274,7 +296,7 @@ class Client final : public Redis {
         chunk.node = node;
         chunk.is_asking = item.is_asking;
         chunk.must_load = item.must_load;
-        chunk.is_joined = work.may_join && !topology.is_cluster;
+        chunk.together = topology.is_cluster ? 1 : kKeysInChunk;
         chunks.push_back(std::move(chunk));
         at = open.insert_or_assign(kind, chunks.size() - 1).first;
       }
@@ -284,11 +306,7 @@ class Client final : public Redis {
   }
 
   /// Everything that is to be said in this round, over one connection per node.
-  void talk(std::vector<Chunk>& sorted,
-            std::span<const std::string> keys,
-            const Work& work,
-            Deadline deadline,
-            Course& course) {
+  void talk(std::vector<Chunk>& sorted, const Work& work, Deadline deadline, Course& course) {
     std::vector<RedisNode*> nodes;
     std::vector<std::unique_ptr<RedisConnection>> connections;
     std::vector<RedisTalk> talks;
@@ -306,7 +324,7 @@ class Client final : public Redis {
         connections.push_back(borrowed ? std::move(*borrowed) : nullptr);
         talks.push_back({connections.back().get(), {}});
       }
-      if (connections[at]) write(std::move(chunk), keys, work, talks[at], chunks);
+      if (connections[at]) write(std::move(chunk), work, talks[at], chunks);
     }
     std::vector<RedisTalk> open;
     std::vector<std::size_t> open_of;
@@ -347,11 +365,7 @@ class Client final : public Redis {
   }
 
   /// Turns a sorted chunk into bytes; into several where it would be too large.
-  void write(Chunk chunk,
-             std::span<const std::string> keys,
-             const Work& work,
-             RedisTalk& talk,
-             std::vector<Chunk>& chunks) {
+  void write(Chunk chunk, const Work& work, RedisTalk& talk, std::vector<Chunk>& chunks) {
     std::vector<Item> items = std::move(chunk.items);
     const RedisClock clock = talk.connection->server_clock();
     for (std::size_t at = 0; at < items.size();) {
@@ -359,21 +373,17 @@ class Client final : public Redis {
       RedisChunk out;
       append_redis_command(out.bytes, {"TIME"});
       if (chunk.must_load) append_redis_command(out.bytes, {"SCRIPT", "LOAD", work.script->text});
-      if (chunk.is_joined) {
-        append_redis_command_head(out.bytes, items.size() + 1);
-        append_redis_word(out.bytes, "MGET");
-        for (; at < items.size(); ++at) {
-          append_redis_word(out.bytes, keys[items[at].index]);
-          part.items.push_back(std::move(items[at]));
-        }
-      }
-      for (; at < items.size() && out.bytes.size() < kBytesInChunk; ++at) {
+      while (at < items.size() && out.bytes.size() < kBytesInChunk) {
         if (chunk.is_asking) append_redis_command(out.bytes, {"ASKING"});
-        work.write(items[at].index, clock, out.bytes);
-        part.items.push_back(std::move(items[at]));
+        const auto next = std::span<const Item>(items).subspan(at);
+        const std::size_t count =
+            work.write(next.first(std::min(next.size(), chunk.together)), clock, out.bytes);
+        part.items.insert(
+            part.items.end(), next.begin(), next.begin() + static_cast<std::ptrdiff_t>(count));
+        part.ends.push_back(part.items.size());
+        at += count;
       }
-      out.replies = 1 + (part.must_load ? 1U : 0U) +
-                    (part.is_joined ? 1U : part.items.size() * (part.is_asking ? 2U : 1U));
+      out.replies = 1 + (part.must_load ? 1U : 0U) + part.ends.size() * (part.is_asking ? 2U : 1U);
       out.id = chunks.size();
       part.must_load = chunk.must_load;
       chunks.push_back(std::move(part));
@@ -391,7 +401,7 @@ class Client final : public Redis {
     if (n == 0) {
       // Rounded up here, and down where an end is set: so no life grows by what is cut off.
       chunk.when.server_ms = connection.note_time(reply) + 1;
-      if (reply.is_error()) took_error(chunk, nullptr, reply, course, unable);
+      if (reply.is_error()) took_error(chunk, {}, reply, course, unable);
       return;
     }
     n -= 1;
@@ -399,44 +409,44 @@ class Client final : public Redis {
       if (n == 0) return;
       n -= 1;
     }
-    if (chunk.is_joined) {
-      if (reply.is_error()) return took_error(chunk, nullptr, reply, course, unable);
-      for (std::size_t i = 0; i < chunk.items.size(); ++i)
-        work.take(chunk.items[i].index, reply.at(i), chunk.when);
-      return;
-    }
     if (chunk.is_asking) {
       if (n % 2 == 0) return;
       n /= 2;
     }
-    Item& item = chunk.items[n];
-    if (reply.is_error()) return took_error(chunk, &item, reply, course, unable);
-    work.take(item.index, reply, chunk.when);
+    const auto items = chunk.about(n);
+    if (reply.is_error()) return took_error(chunk, items, reply, course, unable);
+    work.take(items, reply, chunk.when);
   }
 
-  /// item  null: all of the chunk
-  void took_error(
-      Chunk& chunk, Item* item, RedisReply reply, Course& course, std::optional<Error>& unable) {
+  /// items  what the command was about; none: it was about the server
+  void took_error(const Chunk& chunk,
+                  std::span<const Item> items,
+                  RedisReply reply,
+                  Course& course,
+                  std::optional<Error>& unable) {
     const auto text = reply.text();
     const auto word = first_word(text);
     const auto redirect = read_redis_redirect(text, chunk.node->endpoint());
-    if (redirect && item != nullptr) {
+    if (redirect && !items.empty()) {
       if (!redirect->only_once) look_soon();
-      course.again.push_back({item->index, redirect->to, redirect->only_once, false});
+      for (const Item& item : items)
+        course.again.push_back({item.index, redirect->to, redirect->only_once, false});
       return;
     }
-    if (word == "NOSCRIPT" && item != nullptr && !item->must_load) {
-      course.again.push_back({item->index, item->to, item->is_asking, true});
+    if (word == "NOSCRIPT" && !items.empty() && !items.front().must_load) {
+      for (const Item& item : items)
+        course.again.push_back({item.index, item.to, item.is_asking, true});
       return;
     }
-    if (word == "TRYAGAIN" && item != nullptr) {
-      course.again.push_back(*item);
+    if (word == "TRYAGAIN" && !items.empty()) {
+      course.again.insert(course.again.end(), items.begin(), items.end());
       return;
     }
     Error error = error_of(fmt::format("redis {}: {}", to_text(chunk.node->endpoint()), text));
-    if (word == "LOADING" || word == "NOAUTH") unable = error_of(std::string(text));
+    const bool is_unable = word == "LOADING" || word == "NOAUTH";
+    if (is_unable) unable = error_of(std::string(text));
     if (word == "READONLY" || word == "CLUSTERDOWN" || word == "MASTERDOWN") look_soon();
-    if (item != nullptr) refuses(text);
+    if (!items.empty() && !is_unable) refuses(text);
     course.note(std::move(error));
   }
 

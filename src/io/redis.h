@@ -41,33 +41,39 @@ struct RedisNodeState {
   std::int64_t ahead_ms = 0;    // of this machine's clock
 };
 
-/// A script of one key that returns a number.
+/// A script about any number of keys. What it does for one of them hangs on no other.
 struct RedisScript {
   explicit RedisScript(std::string_view source);
   std::string text, sha1;
 };
 
+/// What a script is told (ARGV): first `common`, then for each key in turn as many words as for
+/// every other.
+struct RedisWords {
+  using List = std::vector<std::string>;
+  std::function<void(const RedisClock&, List&)> common;
+  std::function<void(std::size_t index, const RedisClock&, List&)> of_key;
+};
+
 /// A Redis server, the master that sentinels name, or a cluster. Thread-safe. Commands about many
 /// keys go in chunks of at most 500 keys or 256 KiB, two on their way per connection, all nodes of
-/// a cluster at once. What cannot be had from a node that is down is left out.
+/// a cluster at once; a script is given at most 50 keys or 32 KiB, and in a cluster one key, so
+/// that other clients have their turn in between. What cannot be had from a node that is down is
+/// left out.
 class Redis {
  public:
   using Visit = std::function<void(std::size_t index, std::string_view value, RedisMoment)>;
-  using Arguments = std::function<void(
-      std::size_t index, const RedisClock& clock, std::vector<std::string>& arguments)>;
-  using Done = std::function<void(std::size_t index, std::int64_t verdict)>;
 
   virtual ~Redis() = default;
   /// Visits each value that is there. The text is valid during the visit.
   /// errors    io_failed  the first reason why a key could not be read; the others were
   virtual Result<void> get(std::span<const std::string> keys, Deadline, const Visit& visit) = 0;
-  /// Runs the script once for each key. It may run although an error is returned.
+  /// Runs the script for all keys. It may run although an error is returned.
   /// errors    io_failed, as above
   virtual Result<void> run(const RedisScript& script,
                            std::span<const std::string> keys,
                            Deadline,
-                           const Arguments& arguments,
-                           const Done& done) = 0;
+                           const RedisWords& words) = 0;
   /// Wakes those who listen to the channel (RedisListener), as far as they are listening.
   /// errors    io_failed
   virtual Result<void> call(std::string_view channel, Deadline) = 0;

@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -50,7 +51,7 @@ class Publisher {
   std::vector<Ended> unheard_;  // the thread's own
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<Item> waiting_;
+  std::deque<Item> waiting_;
   bool is_stopping_ = false;
   std::jthread thread_;  // last, because it uses all of the above
 };

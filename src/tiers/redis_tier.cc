@@ -18,37 +18,48 @@ constexpr milliseconds kLongestWay{10'000};
 /// What of a value tells whether it is still the one that was read.
 constexpr std::size_t kSampleBytes = 64;
 
-// ARGV: the value; its gen; its end by this server's clock, 0 for the end of a window; the moment
-// after which it must not come in any more, 0 for none; the guard and the longest stay, in
-// milliseconds.
-// Numbers stay below 2^53. 1: kept; 0: what is there is newer, or ends no later; 2: too late.
+// ARGV: the moment after which nothing must come in any more, 0 for none; the guard and the longest
+// stay, in milliseconds; then for each key the value, its gen, and its end by this server's clock,
+// 0 for the end of a window. Numbers stay below 2^53. What is there stays where it is newer, or
+// ends no later. An error about one key is told when the others are done.
 const RedisScript& keep_script() {
   static const RedisScript kScript(R"(local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local gen, dead, by = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-if by > 0 and now > by then return 2 end
-local head = redis.call('GETRANGE', KEYS[1], 0, 19)
-if #head == 20 and string.sub(head, 1, 2) == 'gn' then
+local by, guard, longest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+if by > 0 and now > by then return 0 end
+local function is_older(head, gen, dead)
+  if #head < 20 or string.sub(head, 1, 2) ~= 'gn' then return true end
   local old_gen, old_dead = struct.unpack('>I8I8', head, 5)
-  if old_gen <= 9007199254740992 and
-      (old_gen > gen or (old_gen == gen and old_dead <= dead)) then return 0 end
+  if old_gen > 9007199254740992 then return true end
+  return old_gen < gen or (old_gen == gen and old_dead > dead)
 end
-local stay = math.min(dead - now, tonumber(ARGV[6]))
-redis.call('SET', KEYS[1], ARGV[1], 'PX', math.max(stay, tonumber(ARGV[5])))
-return 1
+local why
+for i, key in ipairs(KEYS) do
+  local value, gen, dead = ARGV[3 * i + 1], tonumber(ARGV[3 * i + 2]), tonumber(ARGV[3 * i + 3])
+  local there = redis.pcall('GETRANGE', key, 0, 19)
+  if type(there) == 'string' and is_older(there, gen, dead) then
+    local stay = math.max(math.min(dead - now, longest), guard)
+    there = redis.pcall('SET', key, value, 'PX', stay)
+  end
+  if type(there) == 'table' and there.err then why = why or there end
+end
+return why or 1
 )");
   return kScript;
 }
 
-// Takes away a value that nobody can read, if it is still there. ARGV: its size; its first bytes;
-// what keeps its window, or nothing; the guard.
+// Takes away values that nobody can read, where they are still there. ARGV: the guard; then for
+// each key the value's size, its first bytes, and what keeps its window, or nothing.
 const RedisScript& clear_script() {
-  static const RedisScript kScript(R"(if redis.call('STRLEN', KEYS[1]) ~= tonumber(ARGV[1]) or
-    redis.call('GETRANGE', KEYS[1], 0, 63) ~= ARGV[2] then return 0 end
-if ARGV[3] == '' then
-  redis.call('DEL', KEYS[1])
-else
-  redis.call('SET', KEYS[1], ARGV[3], 'PX', tonumber(ARGV[4]))
+  static const RedisScript kScript(R"(for i, key in ipairs(KEYS) do
+  local size, sample, instead = tonumber(ARGV[3 * i - 1]), ARGV[3 * i], ARGV[3 * i + 1]
+  if redis.call('STRLEN', key) == size and redis.call('GETRANGE', key, 0, 63) == sample then
+    if instead == '' then
+      redis.call('DEL', key)
+    else
+      redis.call('SET', key, instead, 'PX', tonumber(ARGV[1]))
+    end
+  end
 end
 return 1
 )");
@@ -93,33 +104,37 @@ class RedisTier final : public Tier {
     }
     const auto keys = keys_of(alive, [](const Remembered* entry) { return entry->slot; });
     const Mono by = std::min(deadline.at, now + kLongestWay);
-    const auto arguments =
-        [&](std::size_t index, const RedisClock& clock, std::vector<std::string>& out) {
-          const Cached& cached = alive[index]->cached;
-          const auto dead_at = clock.ms(cached.fresh_until);
-          out.push_back(
-              encode(cached.gen, dead_at, cached.answered_at, cached.expires_at, *cached.answer));
-          out.push_back(std::to_string(cached.gen));
-          out.push_back(std::to_string(dead_at));
-          out.push_back(std::to_string(clock.ms(by)));
-          out.push_back(std::to_string(kGuard.count()));
-          out.push_back(std::to_string(options_.max_stay.count()));
-        };
-    return redis_->run(keep_script(), keys, deadline, arguments, [](auto, auto) {});
+    RedisWords words;
+    words.common = [&](const RedisClock& clock, RedisWords::List& out) {
+      out.push_back(std::to_string(clock.ms(by)));
+      out.push_back(std::to_string(kGuard.count()));
+      out.push_back(std::to_string(options_.max_stay.count()));
+    };
+    words.of_key = [&](std::size_t index, const RedisClock& clock, RedisWords::List& out) {
+      const Cached& cached = alive[index]->cached;
+      const auto dead_at = clock.ms(cached.fresh_until);
+      out.push_back(
+          encode(cached.gen, dead_at, cached.answered_at, cached.expires_at, *cached.answer));
+      out.push_back(std::to_string(cached.gen));
+      out.push_back(std::to_string(dead_at));
+    };
+    return redis_->run(keep_script(), keys, deadline, words);
   }
 
   Result<void> forget(std::span<const Ended> ended, Deadline deadline) override {
     const auto keys = keys_of(ended, [](const Ended& one) { return one.slot; });
-    const auto arguments =
-        [&](std::size_t index, const RedisClock& /*clock*/, std::vector<std::string>& out) {
-          out.push_back(encode_ended(ended[index].gen));
-          out.push_back(std::to_string(ended[index].gen));
-          out.emplace_back("0");
-          out.emplace_back("0");
-          out.push_back(std::to_string(kGuard.count()));
-          out.emplace_back("0");
-        };
-    auto told = redis_->run(keep_script(), keys, deadline, arguments, [](auto, auto) {});
+    RedisWords words;
+    words.common = [](const RedisClock&, RedisWords::List& out) {
+      out.emplace_back("0");
+      out.push_back(std::to_string(kGuard.count()));
+      out.emplace_back("0");
+    };
+    words.of_key = [&](std::size_t index, const RedisClock&, RedisWords::List& out) {
+      out.push_back(encode_ended(ended[index].gen));
+      out.push_back(std::to_string(ended[index].gen));
+      out.emplace_back("0");
+    };
+    auto told = redis_->run(keep_script(), keys, deadline, words);
     if (told && !ended.empty())
       ignore(redis_->call(redis_channel(options_.prefix), deadline),
              "a hint: who does not hear it hears of it at his next look");
@@ -150,7 +165,7 @@ class RedisTier final : public Tier {
       left = std::min(left, milliseconds{value.expires_at - now_utc});
     }
     if (left <= milliseconds{0}) return std::nullopt;
-    return Cached{std::make_shared<const Answer>(std::move(*value.answer)),
+    return Cached{std::move(value.answer),
                   value.gen,
                   when.asked + left,
                   value.answered_at,
@@ -177,15 +192,17 @@ class RedisTier final : public Tier {
     std::vector<std::string> keys;
     keys.reserve(unreadable.size());
     for (const Unreadable& one : unreadable) keys.push_back(one.key);
-    const auto arguments =
-        [&](std::size_t index, const RedisClock& /*clock*/, std::vector<std::string>& out) {
-          const Unreadable& one = unreadable[index];
-          out.push_back(std::to_string(one.size));
-          out.push_back(one.sample);
-          out.push_back(one.instead);
-          out.push_back(std::to_string(kGuard.count()));
-        };
-    ignore(redis_->run(clear_script(), keys, deadline, arguments, [](auto, auto) {}),
+    RedisWords words;
+    words.common = [](const RedisClock&, RedisWords::List& out) {
+      out.push_back(std::to_string(kGuard.count()));
+    };
+    words.of_key = [&](std::size_t index, const RedisClock&, RedisWords::List& out) {
+      const Unreadable& one = unreadable[index];
+      out.push_back(std::to_string(one.size));
+      out.push_back(one.sample);
+      out.push_back(one.instead);
+    };
+    ignore(redis_->run(clear_script(), keys, deadline, words),
            "it is a miss either way, and the next reader tries again");
   }
 

@@ -164,6 +164,12 @@ TEST_F(RedisFaults, what_nobody_can_read_is_a_miss_and_makes_room) {
   EXPECT_EQ(look_up(tier(), slot_of(2)), "-");
   EXPECT_FALSE(keep(tier(), slot_of(2), cached)) << "WRONGTYPE";
   EXPECT_EQ(look_up(tier(), slot_of(2)), "-");
+  std::vector<Remembered> many;
+  for (std::uint64_t n = 1; n <= 120; ++n)
+    many.push_back({slot_of(n), cached_of("one of many", 8)});
+  EXPECT_FALSE(tier().store(many, soon())) << "WRONGTYPE";
+  for (std::uint64_t n = 1; n <= 120; ++n)
+    EXPECT_EQ(look_up(tier(), slot_of(n)), n == 2 ? "-" : "one of many") << n;
 }
 
 TEST_F(RedisFaults, a_clock_that_was_set_back_lengthens_no_life) {
