@@ -1,5 +1,9 @@
 #include "store/postgres_answers.h"
 
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
 #include "store/postgres_rows.h"
 
 namespace geonce {
@@ -19,13 +23,19 @@ std::size_t count_true(const PgSlice& slice, std::size_t size) {
 Result<std::vector<std::optional<Found>>> find(PostgresWorkers& workers,
                                                std::span<const Slot> slots,
                                                Deadline deadline) {
+  // In the order of the index, so that neighbours are found on a page that was just looked at.
+  std::vector<std::size_t> order(slots.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(
+      order, {}, [&](std::size_t i) { return std::tie(slots[i].pool, slots[i].key.bytes); });
   PgLists lists{bigint, bytea};
-  for (const auto& slot : slots) lists.row(slot.pool, bytes_of(slot.key));
+  for (const std::size_t i : order) lists.row(slots[i].pool, bytes_of(slots[i].key));
   const auto slice = workers.list("SELECT * FROM geonce.find($1, $2)", std::move(lists), deadline);
   if (!slice) return fail(slice.error());
   std::vector<std::optional<Found>> found(slots.size());
-  for (std::size_t i = 0; i < slots.size(); ++i)
-    if (const int row = slice->row_of(i); row >= 0) found[i] = found_from(slice->rows(), row, 1);
+  for (std::size_t n = 0; n < order.size(); ++n)
+    if (const int row = slice->row_of(n); row >= 0)
+      found[order[n]] = found_from(slice->rows(), row, 1);
   return found;
 }
 
